@@ -1,0 +1,4 @@
+"""Pure decisions: `apply(state, entry)` folds what happened, `plan(state, now)` says what to do.
+
+No clock, no randomness, no input or output: the same state gives the same decisions, bit for bit.
+"""
