@@ -56,7 +56,7 @@ def measure(bench: str, kept: Path, again: bool) -> Outcome:
 
 
 def run(bench: str) -> Result | None:
-    """Run a bench in its own process and show what it prints; None unless its exit code confirms the result it ends with."""
+    """Run a bench in its own process, showing what it prints; None where it ends without a result or contradicts it."""
     last = ""
     command = [sys.executable, "-m", f"bench.{bench}"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
