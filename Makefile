@@ -60,5 +60,5 @@ lock:
 	$(LOCK) pyproject.toml --extra analysis --group dev --constraint requirements/base.txt --output-file requirements/dev.txt
 
 clean:
-	rm -rf $(VENV) build dist results .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-3.13 build dist results .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
