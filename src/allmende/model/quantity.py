@@ -51,9 +51,9 @@ def number(value: int | float | Fraction | Decimal, field: str, do: str) -> Frac
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | Decimal):
         raise Mistake(MistakeCode.WRONG_KIND, value, field, do, "is not a number")
     if isinstance(value, float | Decimal):
-        if not math.isfinite(value):
-            raise Mistake(MistakeCode.WRONG_KIND, value, field, do, "is not a finite number")
         exact = Decimal(repr(float(value))) if isinstance(value, float) else value
+        if not exact.is_finite():
+            raise Mistake(MistakeCode.WRONG_KIND, value, field, do, "is not a finite number")
         if abs(exact.adjusted()) > _WIDEST and exact:
             raise Mistake(MistakeCode.ABSURD, value, field, do)
         return _bounded(Fraction(exact), value, field, do)

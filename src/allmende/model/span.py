@@ -114,9 +114,9 @@ def show_span(us: int) -> str:
         rounded = (us + small // 2) // small * small
         if rounded >= large:
             return f"{rounded // large} {name} {rounded % large // small:02d} {small_name}"
-    if us >= SECOND or us == 0:
+    if us + 500 >= SECOND or us == 0:
         return f"{(us + SECOND // 2) // SECOND} s"
-    return f"{us // 1000} ms" if us >= 1000 else f"{us} us"
+    return f"{(us + 500) // 1000} ms" if us >= 1000 else f"{us} us"
 
 
 def show_clock(us: int) -> str:
