@@ -1,0 +1,37 @@
+"""What a language must bring: whole sentences for every reason, decision and event, and how it writes figures."""
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from allmende.model.decision import Cause
+from allmende.model.reason import Code, Param, Waiting
+from allmende.words.params import Kind
+
+
+class Catalogue(Struct, frozen=True):
+    """All the texts of one language; a template's {names} are the params of what it tells.
+
+    `reasons`: one sentence per code. `given`: the sentence that takes its place when that param is there (not
+    empty, not 0). `waiting`: the closing sentence; `untold`: codes that say it themselves. `on_model` and
+    `guarantee` wrap or follow a reason that carries those params beyond its own. `figure` writes one param.
+    """
+
+    reasons: Mapping[Code, str]
+    given: Mapping[tuple[Code, str], str]
+    waiting: Mapping[Waiting, str]
+    growing: str
+    on_model: str
+    guarantee: str
+    causes: Mapping[Cause, str]
+    claimed: str
+    decisions: Mapping[str, str]
+    events: Mapping[str, str]
+    figure: Callable[[Kind, Param], str]
+
+
+UNTOLD = frozenset({Code.NOT_CONSIDERED, Code.NEXT})
+"""Codes that already say what comes next."""
+
+GROWING = frozenset({Code.GROWTH_CAP, Code.GROWTH_ROOM})
+"""Codes of what runs already and waits for more."""

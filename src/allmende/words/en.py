@@ -1,0 +1,180 @@
+"""The English catalogue."""
+
+from allmende.model.decision import Cause
+from allmende.model.reason import Code, Param, Waiting
+from allmende.model.span import DAY, HOUR, MINUTE, SECOND, show_clock
+from allmende.model.units import GPU, show_gpus
+from allmende.words.catalogue import Catalogue
+from allmende.words.figure import cpus, memory, span
+from allmende.words.params import Kind
+
+_WHEN = {"after": "in any way", "afterok": "well", "afternotok": "badly"}
+_TIME = {DAY: " d", HOUR: " h", MINUTE: " min", SECOND: " s"}
+_NOUN = {
+    Kind.PODS: "pod",
+    Kind.NODES: "node",
+    Kind.SLOTS: "shared slot",
+    Kind.POD_SLOTS: "pod slot",
+    Kind.GPU_HOURS: "GPU-hour",
+    Kind.GPUS: "GPU",
+}
+
+
+def figure(kind: Kind, value: Param) -> str:
+    """A param as English writes it."""
+    if kind in _NOUN:
+        return f"{value} {_NOUN[kind]}{'' if str(value) == '1' else 's'}"
+    if isinstance(value, str):
+        return _WHEN.get(value, value) if kind is Kind.WHEN else value
+    match kind:
+        case Kind.UNITS:
+            return f"{show_gpus(value)} GPU{'s' if value > GPU or value == 0 else ''}"
+        case Kind.MIB:
+            return f"{value} MiB"
+        case Kind.CPUS:
+            return f"{cpus(value)} CPU{'' if value == 1000 else 's'}"
+        case Kind.BYTES:
+            return memory(value)
+        case Kind.SPAN:
+            return f"{value // SECOND} s ({span(value, _TIME)})"
+        case Kind.CLOCK:
+            return show_clock(value)
+        case _:
+            return str(value)
+
+
+_REASONS = {
+    Code.NOT_CONSIDERED: "It was submitted since the last pass and is not yet considered.",
+    Code.NEXT: "It fits and starts in the next pass.",
+    Code.DEPENDENCY: "It starts after {workload} has ended {when}.",
+    Code.DEPENDENCY_NEVER: "It was to start after {workload} had ended {when}, but {workload} ended otherwise.",
+    Code.ARRAY_THROTTLE: "Array {array} runs as many at once as its throttle allows: {throttle}.",
+    Code.PROJECT_ON_HOLD: "Project {project} is on hold, so nothing new of it starts.",
+    Code.USER_RUNNING: "{user} runs {running} in project {project}, where the limit for each user is {limit} at once.",
+    Code.USER_UNITS: (
+        "It asks for {asked}; {user} uses {used} in project {project}, where the limit for each user is {limit}."
+    ),
+    Code.CAP: "It asks for {asked} together; project {project} uses {used} of its limit of {cap}.",
+    Code.CAP_NEVER: "It asks for {asked} together, more than the limit of {cap} of project {project}.",
+    Code.MEMORY_CAP: "It asks for {asked} of GPU memory; project {project} uses {used} of its limit of {cap}.",
+    Code.MEMORY_CAP_NEVER: "It asks for {asked} of GPU memory, more than the limit of {cap} of project {project}.",
+    Code.DAILY_LIMIT: "Project {project} has spent {spent} of its daily limit of {limit}; a new day begins at {until}.",
+    Code.NO_BORROWING: (
+        "It asks for {asked} and does not borrow; project {project} uses {used} of its guarantee of {guarantee}."
+    ),
+    Code.MAINTENANCE: (
+        "It has no time limit, and maintenance of node {node} begins at {start};"
+        " with a limit of at most {limit_needed} it can start now."
+    ),
+    Code.TAINT: "It does not tolerate the taint {taint} of the nodes that could take it ({nodes}, such as {node}).",
+    Code.MODEL: "No node has GPUs of model {model}.",
+    Code.LABELS: "No node carries the labels that it asks for ({labels}).",
+    Code.NODES_CLOSED: "The nodes that could take it accept nothing new ({nodes}, such as {node}: {why}).",
+    Code.GPU_NEVER: "A pod asks for {asked} on one node, and the largest node has {most}.",
+    Code.TOTAL_NEVER: "It asks for {asked} together ({pods}), and all nodes that it may use have {total}.",
+    Code.GPU_MEMORY_NEVER: "A pod asks for {asked} of GPU memory, and the largest GPU has {largest}.",
+    Code.GPU_MEMORY_UNKNOWN: (
+        "The GPU memory of node {node} is unknown (not reported), so no request by memory can be placed there."
+    ),
+    Code.CPU_NEVER: "A pod asks for {asked} on one node, and the largest node has {most}.",
+    Code.RAM_NEVER: "A pod asks for {asked} of memory on one node, and the largest node has {most}.",
+    Code.ONE_NODE: "A pod asks for {asked} on one node; at most {most} on one node and {free} in all are free.",
+    Code.GPUS: "It asks for {asked} together, and the free ones it may use come to {free}.",
+    Code.SHARE: "A pod asks for {asked}, and the most that is left on one GPU is {most}.",
+    Code.GPU_MEMORY: "A pod asks for {asked} of GPU memory, and the most that is left on one GPU is {most}.",
+    Code.SLOTS: "It asks for {asked}, and the free ones come to {free}.",
+    Code.DISTINCT: "A pod asks for slots on {asked}, all different, and slots are free on {have}.",
+    Code.CPU: "A pod asks for {asked}, and the most that is free beside the GPUs it needs is {most}, on node {node}.",
+    Code.RAM: "A pod asks for {asked} of memory, and the most that is free on a node is {most}, on node {node}.",
+    Code.POD_SLOTS: "It asks for {asked}, and the free ones come to {free}.",
+    Code.EXCLUSIVE: "Exclusive use of node {node} stands in the way: {by} runs there.",
+    Code.GANG: "Its {needed} are placed together or not at all, and there is room for {placeable}.",
+    Code.DOMAIN: (
+        "Its {needed} must be together in one {level}; the one with the most room, {best}, can take {placeable}."
+    ),
+    Code.SPREAD: "Each of its pods needs its own {level}: {needed} are needed, and {have} have room.",
+    Code.EVICTING: "It is waiting for evicted pods to leave the room that is kept for it ({pods}).",
+    Code.LEAVING: "Pods of its own last attempt are still ending.",
+    Code.AHEAD: "{workload} is ahead of it in a strict queue and waits for the same nodes.",
+    Code.RESERVED: "The room that it could use is reserved for {workload} until {until}.",
+    Code.EVICTIONS_OFF: "It could start only by evicting running work, and evictions are switched off.",
+    Code.GROWTH_CAP: "It runs and wants {missing} more; project {project} uses {used} of its limit of {cap}.",
+    Code.GROWTH_ROOM: "It runs and wants {missing} more, for which there is no room yet.",
+    Code.PROFILE: "No node offers the MIG profile {profile}.",
+    Code.ALL_MODELS: "None of the GPU models that it may use can take it now.",
+}
+
+_GIVEN = {
+    (Code.CAP, "model"): (
+        "It asks for {asked} of model {model} together; project {project} uses {used} of its {model} limit of {cap}."
+    ),
+    (Code.CAP_NEVER, "model"): (
+        "It asks for {asked} of model {model} together, more than the {model} limit of {cap} of project {project}."
+    ),
+    (Code.MAINTENANCE, "limit"): (
+        "Its time limit of {limit} reaches into the maintenance of node {node}, which begins at {start};"
+        " with a limit of at most {limit_needed} it can start now."
+    ),
+}
+
+_WAITING = {
+    Waiting.HELPS: "Waiting helps: it starts by itself.",
+    Waiting.NEEDS_CHANGE: "It waits until somebody changes this or the request.",
+    Waiting.NEVER: "Waiting will not help: as it was asked, it can never start.",
+}
+
+_CAUSES = {
+    Cause.RECLAIM: "a project takes its guarantee back",
+    Cause.PRIORITY: "work of higher priority in the same project needs the room",
+    Cause.FAIR_SHARE: "a project below its fair share needs the room",
+    Cause.NODE_LOST: "its node is lost",
+    Cause.GPU_LOST: "its GPU is lost",
+    Cause.GANG_BROKEN: "too few of its pods are left for the gang to work",
+    Cause.UNBOUND: "its pods never came up",
+    Cause.TIME_LIMIT: "its time limit is reached",
+    Cause.SHRINK: "fewer pods are wanted than run",
+}
+
+_DECISIONS = {
+    "start": "{workload} starts on {places}",
+    "grow": "{workload} grows by {pods} on {places}",
+    "evict": "{workload} loses {pods}: {cause}",
+    "hold": "{workload} gets room kept on {places}",
+    "release": "{workload} gives up the room kept for it",
+    "stop": "{workload} is stopped: {cause}",
+    "close": "node {node} takes nothing new: {why}",
+    "place": "{node} (GPU {gpus})",
+}
+
+_EVENTS = {
+    "submitted": "{workload} is submitted: {pods}, {gpus} in all",
+    "up": "{workload} is running",
+    "cancelled": "{workload} is cancelled by its owner",
+    "resized": "{workload} is resized: {pods} wanted",
+    "pod_ok": "{pod} has ended well",
+    "pod_failed": "{pod} has failed",
+    "pod_gone": "{pod} has left",
+    "pod_lost": "{pod} is lost: {why}",
+    "ended_ok": "{workload} has ended well",
+    "ended_failed": "{workload} has failed",
+    "checkpointed": "{workload} has a complete checkpoint of {made}",
+    "node": "node {node} has {gpus} of model {model}",
+    "node_gone": "node {node} is gone",
+    "project": "project {project} is set: guarantee {guarantee}",
+}
+
+CATALOGUE = Catalogue(
+    reasons=_REASONS,
+    given=_GIVEN,
+    waiting=_WAITING,
+    growing="Waiting helps: the rest comes by itself.",
+    on_model="{model}: {sentence}",
+    guarantee=(
+        "Project {project} would be above its guarantee of {guarantee} with it, so nothing is taken back for it."
+    ),
+    causes=_CAUSES,
+    claimed="{text} (for {claimant})",
+    decisions=_DECISIONS,
+    events=_EVENTS,
+    figure=figure,
+)

@@ -1,0 +1,106 @@
+"""Which figures and names each reason carries, and of what kind each is; the kind says how a language writes it."""
+
+from enum import StrEnum
+
+from allmende.model.reason import Code
+
+
+class Kind(StrEnum):
+    """What a parameter of a reason is, with its unit."""
+
+    NAME = "name"  # of a workload, project, node, level, ...: shown as it is
+    COUNT = "count"  # a bare number
+    UNITS = "units"  # GPU units
+    GPUS = "gpus"  # a number of whole GPUs
+    PODS = "pods"
+    NODES = "nodes"
+    SLOTS = "slots"  # of shared GPUs
+    POD_SLOTS = "pod_slots"
+    MIB = "mib"  # GPU memory
+    CPUS = "cpus"  # milli-CPUs
+    BYTES = "bytes"
+    GPU_HOURS = "gpu_hours"  # a number of GPU-hours, as text where it is not whole
+    SPAN = "span"  # microseconds; the seconds are said too
+    CLOCK = "clock"  # a moment in microseconds
+    WHEN = "when"  # how a dependency must end
+
+
+COMMON = {
+    "model": Kind.NAME,
+    "project": Kind.NAME,
+    "used": Kind.UNITS,
+    "guarantee": Kind.UNITS,
+}
+"""What any reason may carry besides its own: the GPU model it was found for, the guarantee that forbids taking back."""
+
+PARAMS: dict[Code, dict[str, Kind]] = {
+    Code.NOT_CONSIDERED: {},
+    Code.NEXT: {},
+    Code.DEPENDENCY: {"workload": Kind.NAME, "when": Kind.WHEN},
+    Code.DEPENDENCY_NEVER: {"workload": Kind.NAME, "when": Kind.WHEN},
+    Code.ARRAY_THROTTLE: {"array": Kind.NAME, "throttle": Kind.COUNT},
+    Code.PROJECT_ON_HOLD: {"project": Kind.NAME},
+    Code.USER_RUNNING: {"user": Kind.NAME, "project": Kind.NAME, "running": Kind.COUNT, "limit": Kind.COUNT},
+    Code.USER_UNITS: {
+        "user": Kind.NAME,
+        "project": Kind.NAME,
+        "used": Kind.UNITS,
+        "limit": Kind.UNITS,
+        "asked": Kind.UNITS,
+    },
+    Code.CAP: {
+        "project": Kind.NAME,
+        "used": Kind.UNITS,
+        "cap": Kind.UNITS,
+        "asked": Kind.UNITS,
+        "model": Kind.NAME,
+    },
+    Code.CAP_NEVER: {"project": Kind.NAME, "cap": Kind.UNITS, "asked": Kind.UNITS, "model": Kind.NAME},
+    Code.MEMORY_CAP: {"project": Kind.NAME, "used": Kind.MIB, "cap": Kind.MIB, "asked": Kind.MIB},
+    Code.MEMORY_CAP_NEVER: {"project": Kind.NAME, "cap": Kind.MIB, "asked": Kind.MIB},
+    Code.DAILY_LIMIT: {
+        "project": Kind.NAME,
+        "spent": Kind.GPU_HOURS,
+        "limit": Kind.GPU_HOURS,
+        "until": Kind.CLOCK,
+    },
+    Code.NO_BORROWING: {
+        "project": Kind.NAME,
+        "used": Kind.UNITS,
+        "guarantee": Kind.UNITS,
+        "asked": Kind.UNITS,
+    },
+    Code.MAINTENANCE: {"node": Kind.NAME, "start": Kind.CLOCK, "limit_needed": Kind.SPAN, "limit": Kind.SPAN},
+    Code.TAINT: {"taint": Kind.NAME, "nodes": Kind.NODES, "node": Kind.NAME},
+    Code.MODEL: {"model": Kind.NAME},
+    Code.LABELS: {"labels": Kind.NAME},
+    Code.NODES_CLOSED: {"nodes": Kind.NODES, "node": Kind.NAME, "why": Kind.NAME},
+    Code.GPU_NEVER: {"asked": Kind.GPUS, "most": Kind.GPUS},
+    Code.TOTAL_NEVER: {"pods": Kind.PODS, "asked": Kind.UNITS, "total": Kind.UNITS},
+    Code.GPU_MEMORY_NEVER: {"asked": Kind.MIB, "largest": Kind.MIB},
+    Code.GPU_MEMORY_UNKNOWN: {"node": Kind.NAME},
+    Code.CPU_NEVER: {"asked": Kind.CPUS, "most": Kind.CPUS},
+    Code.RAM_NEVER: {"asked": Kind.BYTES, "most": Kind.BYTES},
+    Code.ONE_NODE: {"asked": Kind.GPUS, "most": Kind.GPUS, "free": Kind.GPUS},
+    Code.GPUS: {"asked": Kind.UNITS, "free": Kind.UNITS},
+    Code.SHARE: {"asked": Kind.UNITS, "most": Kind.UNITS},
+    Code.GPU_MEMORY: {"asked": Kind.MIB, "most": Kind.MIB},
+    Code.SLOTS: {"asked": Kind.SLOTS, "free": Kind.SLOTS},
+    Code.DISTINCT: {"asked": Kind.GPUS, "have": Kind.GPUS},
+    Code.CPU: {"asked": Kind.CPUS, "most": Kind.CPUS, "node": Kind.NAME},
+    Code.RAM: {"asked": Kind.BYTES, "most": Kind.BYTES, "node": Kind.NAME},
+    Code.POD_SLOTS: {"asked": Kind.POD_SLOTS, "free": Kind.POD_SLOTS},
+    Code.EXCLUSIVE: {"node": Kind.NAME, "by": Kind.NAME},
+    Code.GANG: {"needed": Kind.PODS, "placeable": Kind.PODS},
+    Code.DOMAIN: {"level": Kind.NAME, "needed": Kind.PODS, "best": Kind.NAME, "placeable": Kind.PODS},
+    Code.SPREAD: {"level": Kind.NAME, "needed": Kind.COUNT, "have": Kind.COUNT},
+    Code.EVICTING: {"pods": Kind.PODS},
+    Code.LEAVING: {},
+    Code.AHEAD: {"workload": Kind.NAME},
+    Code.RESERVED: {"workload": Kind.NAME, "until": Kind.CLOCK},
+    Code.EVICTIONS_OFF: {},
+    Code.GROWTH_CAP: {"missing": Kind.PODS, "project": Kind.NAME, "used": Kind.UNITS, "cap": Kind.UNITS},
+    Code.GROWTH_ROOM: {"missing": Kind.PODS},
+    Code.PROFILE: {"profile": Kind.NAME},
+    Code.ALL_MODELS: {},
+}

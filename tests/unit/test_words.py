@@ -1,0 +1,274 @@
+"""The catalogues: complete in both languages, whole sentences, and the words that people look for."""
+
+import inspect
+import re
+from string import Formatter
+from typing import get_args
+
+import pytest
+
+from allmende.model import reason as reason_module
+from allmende.model.cluster import Device, Node, Pod, Slice
+from allmende.model.decision import Cause, Close, Decision, Evict, Grow, Hold, Release, Start, Stop
+from allmende.model.event import (
+    Cancelled,
+    Checkpointed,
+    Ended,
+    Event,
+    LevelsSet,
+    NodeGone,
+    NodeSet,
+    PodEnded,
+    PodGone,
+    PodLost,
+    PolicySet,
+    ProjectSet,
+    Resized,
+    Submitted,
+    Ticked,
+    Up,
+)
+from allmende.model.policy import Policy
+from allmende.model.reason import Code, Param, Reason, Waiting
+from allmende.model.request import Ask
+from allmende.model.span import SECOND
+from allmende.model.tenancy import Project
+from allmende.model.units import GPU
+from allmende.model.workload import Role, Workload
+from allmende.words import LANGUAGES, en, ko, say, say_decision, say_event
+from allmende.words.catalogue import Catalogue
+from allmende.words.params import COMMON, PARAMS, Kind
+
+CATALOGUES = {"en": en.CATALOGUE, "ko": ko.CATALOGUE}
+HANGUL = re.compile(r"[가-힣]")
+CHANGING = re.compile(r"\{(\w+)\}(은|는|이|가|을|를|과|와|으로|로|이라|라)(?=[\s,.)]|$)")
+
+
+def names(template: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(template) if name}
+
+
+def example(code: Code) -> dict[str, Param]:
+    """Params of every kind with figures one can find again."""
+    figure: dict[Kind, Param] = {
+        Kind.UNITS: 4 * GPU,
+        Kind.MIB: 20_000,
+        Kind.CPUS: 6_000,
+        Kind.BYTES: 2**34,
+        Kind.SPAN: 86_340 * SECOND,
+        Kind.CLOCK: 86_400 * SECOND,
+        Kind.WHEN: "afterok",
+        Kind.GPU_HOURS: "2.5",
+    }
+    return {name: figure.get(kind, f"a-{name}" if kind is Kind.NAME else 3) for name, kind in PARAMS[code].items()}
+
+
+def test_every_code_has_its_params_named_in_the_comment_beside_it() -> None:
+    lines = re.findall(r'^    [A-Z_]+ = "(\w+)"(?:  # (.*))?$', inspect.getsource(reason_module.Code), re.MULTILINE)
+    comments = {Code(value): comment for value, comment in lines}
+    assert set(comments) == set(Code) == set(PARAMS)
+    for code, kinds in PARAMS.items():
+        said = set(re.findall(r"\w+", comments[code]))
+        assert set(kinds) <= said, code
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_catalogue_is_complete_and_uses_only_documented_params(language: str) -> None:
+    words = CATALOGUES[language]
+    assert set(words.reasons) == set(Code)
+    assert set(words.waiting) == set(Waiting)
+    assert set(words.causes) == set(Cause)
+    assert set(words.decisions) == set(en.CATALOGUE.decisions)
+    assert set(words.events) == set(en.CATALOGUE.events)
+    for code, template in words.reasons.items():
+        assert names(template) <= set(PARAMS[code]), code
+    for (code, given), template in words.given.items():
+        assert given in PARAMS[code]
+        assert names(template) <= set(PARAMS[code]), code
+    assert names(words.on_model) == {"model", "sentence"}
+    assert names(words.guarantee) <= set(COMMON)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("part", ["decisions", "events"])
+def test_both_languages_tell_decisions_and_events_with_the_same_params(language: str, part: str) -> None:
+    for key, template in getattr(en.CATALOGUE, part).items():
+        assert names(getattr(CATALOGUES[language], part)[key]) == names(template), key
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("code", Code)
+def test_every_reason_is_whole_sentences_with_all_its_figures(code: Code, language: str) -> None:
+    text = say(Reason(code, example(code), Waiting.NEEDS_CHANGE), language)
+    assert "?" not in text
+    assert "{" not in text
+    assert text.endswith(".")
+    assert text.isprintable()
+    assert bool(HANGUL.search(text)) == (language == "ko")
+    for name, kind in PARAMS[code].items():
+        if kind is Kind.NAME:
+            assert f"a-{name}" in text, name
+
+
+def test_no_korean_particle_that_changes_follows_a_name() -> None:
+    for code, template in _korean_reasons(ko.CATALOGUE):
+        for name, particle in CHANGING.findall(template):
+            kind = {**COMMON, **PARAMS[code]}[name]
+            assert kind in {Kind.UNITS, Kind.PODS, Kind.NODES, Kind.GPUS, Kind.CPUS, Kind.SLOTS, Kind.POD_SLOTS}, (
+                code,
+                name,
+            )
+            assert particle in {"를", "가", "는", "와", "로", "라"}, (code, name)  # after '개', which ends in a vowel
+    for key, template in (*ko.CATALOGUE.decisions.items(), *ko.CATALOGUE.events.items()):
+        for name, _ in CHANGING.findall(template):
+            assert name in {"pods", "gpus"}, key
+
+
+def _korean_reasons(words: Catalogue) -> list[tuple[Code, str]]:
+    return [*words.reasons.items(), *((code, text) for (code, _), text in words.given.items())]
+
+
+NEVER, CHANGE = Waiting.NEVER, Waiting.NEEDS_CHANGE
+
+
+@pytest.mark.parametrize(
+    ("reason", "patterns"),
+    [
+        (Reason(Code.GANG, {"needed": 4, "placeable": 3}), ["gang|all.or.nothing|together", r"\b4\b", r"\b3\b"]),
+        (
+            Reason(Code.CAP_NEVER, {"asked": 5 * GPU, "cap": 4 * GPU, "project": "q"}, NEVER),
+            [r"\b5\b", r"\b4\b", "limit", "never"],
+        ),
+        (
+            Reason(Code.CAP, {"asked": 2 * GPU, "used": 3 * GPU, "cap": GPU, "project": "q"}),
+            [r"\b3\b", r"\b1\b", "limit"],
+        ),
+        (
+            Reason(Code.CAP, {"asked": GPU, "used": 2 * GPU, "cap": 2 * GPU, "project": "q", "model": "P4"}),
+            ["P4", r"\b2\b", "limit"],
+        ),
+        (Reason(Code.CPU, {"asked": 6000, "most": 4000, "node": "g1"}), ["cpu", r"\b6\b", r"\b4\b", "g1"]),
+        (Reason(Code.RAM, {"asked": 10 * 2**30, "most": 5 * 2**30, "node": "n1"}), ["memory", r"\b10\b", r"\b5\b"]),
+        (Reason(Code.POD_SLOTS, {"asked": 2, "free": 1}), ["pod slot", r"\b1\b"]),
+        (Reason(Code.ONE_NODE, {"asked": 8, "most": 4, "free": 8}), [r"\b8\b", r"\b4\b", "one node"]),
+        (
+            Reason(
+                Code.ONE_NODE,
+                {"asked": 8, "most": 4, "free": 8, "project": "pre", "used": 12 * GPU, "guarantee": 8 * GPU},
+            ),
+            [r"\b8\b", r"\b4\b", "one node", "guarantee"],
+        ),
+        (Reason(Code.GPUS, {"asked": GPU, "free": 0, "project": "vip", "used": 0, "guarantee": 0}), ["guarantee of 0"]),
+        (
+            Reason(Code.MAINTENANCE, {"node": "n1", "start": 86_400 * SECOND, "limit_needed": 86_340 * SECOND}, CHANGE),
+            ["maintenance", "limit", "86400|24|23", r"\b86340 s\b", "until somebody changes"],
+        ),
+        (
+            Reason(
+                Code.MAINTENANCE,
+                {"node": "n1", "start": 86_400 * SECOND, "limit_needed": 100 * SECOND, "limit": 90_000 * SECOND},
+            ),
+            ["maintenance", r"limit of 90000 s", "100 s"],
+        ),
+        (
+            Reason(Code.TAINT, {"taint": "own=lab", "nodes": 2, "node": "a1"}, CHANGE),
+            ["taint", "own=lab", "2 nodes", "a1"],
+        ),
+        (Reason(Code.EVICTING, {"pods": 2}), ["waiting for evicted pods", "2 pods"]),
+        (
+            Reason(Code.NO_BORROWING, {"project": "q", "used": 4 * GPU, "guarantee": 4 * GPU, "asked": GPU // 4}),
+            ["guarantee of 4", r"0\.25 GPU\b"],
+        ),
+        (
+            Reason(Code.DAILY_LIMIT, {"project": "q", "spent": 8, "limit": 8, "until": 86_400 * SECOND}),
+            ["daily", "8 GPU-hours", "1-00:00:00"],
+        ),
+        (Reason(Code.AHEAD, {"workload": "big"}), ["big is ahead"]),
+        (Reason(Code.MODEL, {"model": "B300"}, CHANGE), ["B300"]),
+        (Reason(Code.GPU_MEMORY_NEVER, {"asked": 20_000, "largest": 16_384}, NEVER), ["20000", "16384", "never"]),
+        (Reason(Code.GPU_MEMORY_UNKNOWN, {"node": "spark1"}), ["spark1", "memory", "unknown"]),
+        (Reason(Code.DISTINCT, {"asked": 2, "have": 1}), ["GPU", "different", r"\b2\b", r"\b1\b"]),
+        (
+            Reason(Code.GROWTH_CAP, {"missing": 5, "project": "q", "used": 7 * GPU, "cap": 7 * GPU}),
+            [r"\b5\b", r"\b7\b"],
+        ),
+        (
+            Reason(
+                Code.ALL_MODELS,
+                parts=(
+                    Reason(Code.GPUS, {"model": "H100", "asked": 2 * GPU, "free": GPU}),
+                    Reason(Code.TAINT, {"model": "A100", "taint": "x", "nodes": 1, "node": "a1"}),
+                ),
+            ),
+            ["H100: .*2 GPUs.*1 GPU", "A100: .*taint x", "Waiting helps"],
+        ),
+        (Reason(Code.NOT_CONSIDERED), ["^It was .* not yet considered.$"]),
+        (Reason(Code.NEXT), ["next pass.$"]),
+    ],
+)
+def test_english_says_what_people_look_for(reason: Reason, patterns: list[str]) -> None:
+    text = say(reason)
+    for pattern in patterns:
+        assert re.search(pattern, text, re.IGNORECASE), (pattern, text)
+
+
+def test_a_missing_figure_does_not_raise() -> None:
+    assert "?" in say(Reason(Code.GANG))
+
+
+PODS = (Pod("train", 1, 0, 0, "n1", (Slice(0, GPU), Slice(1, GPU))), Pod("train", 1, 0, 1, "n0", (Slice(3, GPU),)))
+IDS = tuple(pod.id for pod in PODS)
+WORK = Workload("train", "nlp", (Role("w", 2, Ask(whole=2)),), 2)
+
+
+@pytest.mark.parametrize(
+    ("decision", "english"),
+    [
+        (Start(0, "train", PODS), "train starts on n0 (GPU 3), n1 (GPU 0, 1)"),
+        (Grow(0, "train", PODS[:1]), "train grows by 1 pod on n1 (GPU 0, 1)"),
+        (
+            Evict(0, "train", IDS, Cause.RECLAIM, "prod"),
+            "train loses 2 pods: a project takes its guarantee back (for prod)",
+        ),
+        (Hold(0, "train", (Pod("train", 1, 0, 0, "n1"),)), "train gets room kept on n1"),
+        (Release(0, "train"), "train gives up the room kept for it"),
+        (Stop(0, "train", Cause.TIME_LIMIT), "train is stopped: its time limit is reached"),
+        (Close(0, "n1", "a GPU is lost"), "node n1 takes nothing new: a GPU is lost"),
+    ],
+)
+def test_decisions_in_one_line(decision: Decision, english: str) -> None:
+    assert say_decision(decision) == english
+    korean = say_decision(decision, "ko")
+    assert HANGUL.search(korean)
+    assert "\n" not in korean
+
+
+EVENTS: list[Event] = [
+    PolicySet(0, Policy()),
+    LevelsSet(0, ("rack",)),
+    ProjectSet(0, Project("nlp", guarantee=4 * GPU)),
+    NodeSet(0, Node("n1", (Device(0), Device(1)), "H100")),
+    NodeGone(0, "n1"),
+    Submitted(0, WORK),
+    Cancelled(0, "train"),
+    Resized(0, "train", 0, 3),
+    Up(0, "train"),
+    PodEnded(0, IDS[0], True),
+    PodEnded(0, IDS[0], False),
+    PodGone(0, IDS[0]),
+    PodLost(0, IDS[0], "node drained"),
+    Ended(0, "train"),
+    Ended(0, "train", False),
+    Checkpointed(0, "train", 0),
+    Ticked(0),
+]
+
+
+def test_every_event_is_told_in_both_languages() -> None:
+    assert {type(event) for event in EVENTS} == set(get_args(Event))
+    for event in EVENTS:
+        english, korean = say_event(event), say_event(event, "ko")
+        assert bool(english) == bool(korean)
+        assert not HANGUL.search(english)
+        assert not korean or HANGUL.search(korean)
+    assert say_event(EVENTS[5]) == "train is submitted: 2 pods, 4 GPUs in all"
