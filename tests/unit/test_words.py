@@ -90,8 +90,8 @@ def test_a_catalogue_is_complete_and_uses_only_documented_params(language: str) 
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("part", ["decisions", "events"])
-def test_both_languages_tell_decisions_and_events_with_the_same_params(language: str, part: str) -> None:
+@pytest.mark.parametrize("part", ["decisions", "events", "screen"])
+def test_both_languages_tell_the_rest_with_the_same_params(language: str, part: str) -> None:
     for key, template in getattr(en.CATALOGUE, part).items():
         assert names(getattr(CATALOGUES[language], part)[key]) == names(template), key
 

@@ -22,6 +22,13 @@ from allmende.ports.clock import Clock
 LEAST_WAIT = 1000
 """Microseconds until a moment that the plan names and that has passed already: no slip may make the loop spin."""
 
+MOST_PASSES = 1000
+"""Passes without an event between them; more would be a loop of decisions, which is a bug of the engine."""
+
+
+class Restless(RuntimeError):
+    """The engine kept deciding although nothing happened."""
+
 
 class Loop:
     """Turns one state against one world.
@@ -70,18 +77,25 @@ class Loop:
             self.decide()
 
     def decide(self) -> None:
-        """One pass over the state as it is now, appended and then acted on."""
-        now = max(self._clock.now(), self.state.now)
-        planned = plan(self.state, now)
-        acts = []
-        for decision in planned.decisions:
-            acts.append(self._act(decision))
-            self._take(decision)
-        self._wake_at = None if planned.wake_at is None else max(planned.wake_at, now + LEAST_WAIT)
-        self._journal.flush()
-        for act in acts:
-            act()
-        self._see_off()
+        """Pass over the state as it is now until nothing more is decided; each pass is appended, then acted on.
+
+        Raises Restless where that never comes.
+        """
+        for _ in range(MOST_PASSES):
+            now = max(self._clock.now(), self.state.now)
+            planned = plan(self.state, now)
+            acts = []
+            for decision in planned.decisions:
+                acts.append(self._act(decision))
+                self._take(decision)
+            self._journal.flush()
+            for act in acts:
+                act()
+            self._see_off()
+            if not planned.decisions:
+                self._wake_at = None if planned.wake_at is None else max(planned.wake_at, now + LEAST_WAIT)
+                return
+        raise Restless(f"{MOST_PASSES} passes in a row kept deciding; the last was about {planned.decisions[-1]}")
 
     def wait(self) -> None:
         """Sleep until something happens or is due, and take it into the state."""

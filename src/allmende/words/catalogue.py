@@ -13,8 +13,9 @@ class Catalogue(Struct, frozen=True):
     """All the texts of one language; a template's {names} are the params of what it tells.
 
     `reasons`: one sentence per code. `given`: the sentence that takes its place when that param is there (not
-    empty, not 0). `waiting`: the closing sentence; `untold`: codes that say it themselves. `on_model` and
-    `guarantee` wrap or follow a reason that carries those params beyond its own. `figure` writes one param.
+    empty, not 0). `waiting`: the closing sentence; `growing`: its place for what runs already. `on_model` and
+    `guarantee` wrap or follow a reason that carries those params beyond its own. `screen`: what live output says
+    besides. `figure` writes one param.
     """
 
     reasons: Mapping[Code, str]
@@ -27,6 +28,7 @@ class Catalogue(Struct, frozen=True):
     claimed: str
     decisions: Mapping[str, str]
     events: Mapping[str, str]
+    screen: Mapping[str, str]
     figure: Callable[[Kind, Param], str]
 
 

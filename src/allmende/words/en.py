@@ -163,6 +163,35 @@ _EVENTS = {
     "project": "project {project} is set: guarantee {guarantee}",
 }
 
+_SCREEN = {
+    "job": "job",
+    "project": "project",
+    "gpus": "GPUs",
+    "state": "state",
+    "since": "since",
+    "told": "what happens",
+    "waited": "waited",
+    "ran": "ran",
+    "evicted": "evicted",
+    "end": "end",
+    "later": "comes later",
+    "queued": "queued, place {position}",
+    "running": "runs",
+    "ending": "ends",
+    "ended_ok": "ended well",
+    "ended_failed": "failed",
+    "never": "can never start",
+    "waits": "still waits",
+    "waiting": "{workload} waits. {reason}",
+    "nodes": "virtual GPUs: {nodes}",
+    "summary": "what became of the jobs",
+    "logs": "output of the jobs: {folder}",
+    "log": "event log: {file}",
+    "stuck": "nothing runs and nothing can change any more; the run ends with jobs that still wait",
+    "interrupted": "interrupted: all processes were ended",
+    "simulated": "simulated",
+}
+
 CATALOGUE = Catalogue(
     reasons=_REASONS,
     given=_GIVEN,
@@ -176,5 +205,6 @@ CATALOGUE = Catalogue(
     claimed="{text} (for {claimant})",
     decisions=_DECISIONS,
     events=_EVENTS,
+    screen=_SCREEN,
     figure=figure,
 )

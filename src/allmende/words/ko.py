@@ -179,6 +179,35 @@ _EVENTS = {
     "project": "프로젝트 {project}: 보장량은 {guarantee}입니다",
 }
 
+_SCREEN = {
+    "job": "작업",
+    "project": "프로젝트",
+    "gpus": "GPU",
+    "state": "상태",
+    "since": "경과",
+    "told": "설명",
+    "waited": "대기",
+    "ran": "실행",
+    "evicted": "퇴거",
+    "end": "결과",
+    "later": "제출 예정",
+    "queued": "대기 {position}번째",
+    "running": "실행 중",
+    "ending": "종료 중",
+    "ended_ok": "정상 종료",
+    "ended_failed": "실패",
+    "never": "시작 불가",
+    "waits": "계속 대기",
+    "waiting": "{workload}: 기다립니다. {reason}",
+    "nodes": "가상 GPU: {nodes}",
+    "summary": "작업 결과",
+    "logs": "작업 출력: {folder}",
+    "log": "이벤트 로그: {file}",
+    "stuck": "실행 중인 작업이 없고 더 달라질 것도 없어, 대기 중인 작업을 남기고 마칩니다",
+    "interrupted": "중단됨: 모든 프로세스를 종료했습니다",
+    "simulated": "모의 실행",
+}
+
 CATALOGUE = Catalogue(
     reasons=_REASONS,
     given=_GIVEN,
@@ -190,5 +219,6 @@ CATALOGUE = Catalogue(
     claimed="{text} (요청한 작업: {claimant})",
     decisions=_DECISIONS,
     events=_EVENTS,
+    screen=_SCREEN,
     figure=figure,
 )

@@ -34,6 +34,11 @@ def say(reason: Reason, language: str = "en") -> str:
     return " ".join(sentences)
 
 
+def screen(key: str, language: str = "en", **params: object) -> str:
+    """One of the words that live output shows besides reasons, decisions and events."""
+    return _CATALOGUES[language].screen[key].format(**params)
+
+
 def _sentence(reason: Reason, words: Catalogue) -> str:
     """One finding, with the model it was found for and the guarantee that forbids more, where it carries them."""
     given = (words.given.get((reason.code, name)) for name, value in sorted(reason.params.items()) if value)

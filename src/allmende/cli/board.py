@@ -1,0 +1,222 @@
+"""What a run shows: a table that follows it on a terminal, else a line for each thing that happens; then a summary."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from allmende.cli.story import Stories, Story, phase
+from allmende.control.journal import Line
+from allmende.engine.explain import position
+from allmende.engine.state import State
+from allmende.model.cluster import Node
+from allmende.model.decision import Decision
+from allmende.model.reason import Reason
+from allmende.model.request import units_asked
+from allmende.model.span import show_clock, show_span
+from allmende.model.units import show_gpus
+from allmende.model.workload import Workload
+from allmende.ports.backend import Remark
+from allmende.words import say, say_decision, say_event, screen
+
+RECENT = 8
+"""Lines of what happened that stay beneath the live table."""
+_STYLE = {
+    "running": "green",
+    "ending": "yellow",
+    "queued": "cyan",
+    "later": "dim",
+    "ended_ok": "dim green",
+    "ended_failed": "bold red",
+    "never": "bold magenta",
+}
+
+
+class Board(Protocol):
+    """Where a run is shown."""
+
+    def hear(self, line: Line) -> None:
+        """Something happened or was decided."""
+        ...
+
+    def turn(self, state: State, stories: Stories, fresh: dict[str, Reason]) -> None:
+        """A pass is over; `fresh`: reasons that changed with it."""
+        ...
+
+    def __enter__(self) -> Board: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def tell(line: Line, language: str) -> str:
+    """A line of the journal for people; '' for what they need not read."""
+    if isinstance(line, Remark):
+        return f"{line.workload}: {line.text}"
+    return say_decision(line, language) if isinstance(line, Decision) else say_event(line, language)
+
+
+class PlainBoard:
+    """One line for each thing, with the time of the run's clock before it."""
+
+    def __init__(self, console: Console, language: str) -> None:
+        self._console = console
+        self._language = language
+
+    def hear(self, line: Line) -> None:
+        """Print what happened."""
+        self._print(line.at, tell(line, self._language))
+
+    def turn(self, state: State, stories: Stories, fresh: dict[str, Reason]) -> None:
+        """Print the reasons that are new."""
+        for name, reason in fresh.items():
+            text = screen("waiting", self._language, workload=name, reason=say(reason, self._language))
+            self._print(state.now, text)
+
+    def _print(self, at: int, text: str) -> None:
+        if text:
+            self._console.print(Text(f"{show_clock(at)}  {text}"), soft_wrap=True)
+
+    def __enter__(self) -> PlainBoard:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One job as the table shows it; `since` is a moment, for the time passed is worked out when it is drawn."""
+
+    name: str
+    project: str
+    gpus: str
+    phase: str
+    state: str
+    since: int | None
+    until: int | None
+    told: str
+
+
+class LiveBoard:
+    """A table that is drawn again as things change, with the latest lines beneath it.
+
+    It is drawn by a thread of its own, which sees only finished rows; `now` reads the run's clock.
+    """
+
+    def __init__(self, console: Console, language: str, now: Callable[[], int]) -> None:
+        self._language = language
+        self._now = now
+        self._rows: tuple[_Row, ...] = ()
+        self._recent: deque[str] = deque(maxlen=RECENT)
+        self._lines: tuple[str, ...] = ()
+        self._live = Live(console=console, get_renderable=self._draw, refresh_per_second=4)
+
+    def hear(self, line: Line) -> None:
+        """Keep what happened among the latest lines."""
+        text = tell(line, self._language)
+        if text:
+            self._recent.append(f"{show_clock(line.at)}  {text}")
+
+    def turn(self, state: State, stories: Stories, fresh: dict[str, Reason]) -> None:
+        """Make new rows; the next drawing shows them."""
+        leaving = {pod[0] for pod in state.leaving}
+        self._rows = tuple(self._row(state, story, leaving) for story in stories.by_name.values())
+        self._lines = tuple(self._recent)
+        self._live.refresh()
+
+    def _row(self, state: State, story: Story, leaving: set[str]) -> _Row:
+        where = phase(state, story, leaving)
+        name = story.workload.id
+        place = position(state, name) if where == "queued" else 0
+        standing = state.standings.get(name)
+        since = story.started if story.ended is not None else story.submitted
+        if standing is not None and standing.started is not None:
+            since = standing.started
+        told = say(story.reason, self._language) if story.reason is not None else story.remark
+        if where == "running" and standing is not None:
+            told = ", ".join(sorted({pod.node for pod in standing.pods}))
+        word = screen(where, self._language, position=place)
+        return _Row(name, story.workload.project, size(story.workload), where, word, since, story.ended, told)
+
+    def _draw(self) -> RenderableType:
+        table = Table(expand=True, box=None, pad_edge=False)
+        for key in ("job", "project", "gpus", "state", "since"):
+            table.add_column(screen(key, self._language), no_wrap=True, justify="right" if key == "since" else "left")
+        table.add_column(screen("told", self._language), ratio=1, overflow="ellipsis", no_wrap=True)
+        now = self._now()
+        for row in self._rows:
+            passed = "" if row.since is None else show_span(max(0, (row.until or now) - row.since))
+            style = _STYLE[row.phase]
+            cells = (row.name, row.project, row.gpus, row.state, passed, row.told)
+            table.add_row(*(Text(cell, style=style) for cell in cells))
+        return Group(
+            table, Text(""), *(Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in self._lines)
+        )
+
+    def __enter__(self) -> LiveBoard:
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.__exit__(kind, error, trace)
+
+
+def size(workload: Workload) -> str:
+    """GPUs of a job: '2 x 4' for pods of several GPUs each, '0.5' for one pod of a share."""
+    role = workload.roles[0]
+    each = show_gpus(units_asked(role.ask)) if not role.ask.memory else f"{role.ask.memory} MiB"
+    pods = str(role.pods) if workload.gang_min == role.pods else f"{workload.gang_min}-{role.pods}"
+    return each if pods == "1" else f"{pods} x {each}"
+
+
+def summary(stories: Stories, language: str) -> Table:
+    """What became of the jobs, one row each."""
+    table = Table(title=screen("summary", language), title_justify="left")
+    for key in ("job", "project", "gpus", "waited", "ran", "evicted", "end"):
+        table.add_column(screen(key, language), justify="right" if key in ("waited", "ran", "evicted") else "left")
+    for story in stories.by_name.values():
+        waited = ran = ""
+        if story.started is not None and story.submitted is not None:
+            waited = show_span(story.started - story.submitted)
+            ran = "" if story.ended is None else show_span(story.ended - story.started)
+        end, style = _end(story, language)
+        cells = (
+            story.workload.id,
+            story.workload.project,
+            size(story.workload),
+            waited,
+            ran,
+            str(story.evictions or ""),
+        )
+        table.add_row(*(Text(cell) for cell in cells), Text(end, style=style))
+    return table
+
+
+def _end(story: Story, language: str) -> tuple[str, str]:
+    if story.ended is not None:
+        key = "ended_ok" if story.ok else "ended_failed"
+        remark = f": {story.remark}" if story.remark and not story.ok else ""
+        return screen(key, language) + remark, _STYLE[key]
+    key = "never" if story.never else "waits" if story.submitted is not None else "later"
+    reason = f": {say(story.reason, language)}" if story.reason is not None else ""
+    return screen(key, language) + reason, _STYLE.get(key, "yellow")
+
+
+def declared(nodes: tuple[Node, ...], language: str) -> str:
+    """The machine in one line."""
+    shown = ", ".join(f"{node.name} {len(node.devices)} x {node.model}" for node in nodes)
+    return screen("nodes", language, nodes=shown)

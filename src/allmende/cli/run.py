@@ -1,0 +1,196 @@
+"""`allmende run`: the jobs of a file as real processes on declared GPUs, in the engine's order."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TextIO
+
+from rich.console import Console
+
+from allmende.backend.local.devices import virtual_nodes
+from allmende.boot import LocalRun, local_run
+from allmende.cli.board import Board, LiveBoard, PlainBoard, declared, summary
+from allmende.cli.jobs_file import JobsFile, read_jobs
+from allmende.cli.story import Stories
+from allmende.control.journal import Line
+from allmende.engine.explain import explain
+from allmende.engine.state import State
+from allmende.model.cluster import Node
+from allmende.model.event import NodeSet, ProjectSet, Submitted
+from allmende.model.mistake import Mistake
+from allmende.model.reason import Reason, Waiting
+from allmende.model.standing import Phase
+from allmende.model.units import GPU
+from allmende.words import screen
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C or a signal that asks to end, as shells have it."""
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run is done: `log`: file of the event log; `logs`: folder of the jobs' output (None: a new one)."""
+
+    log: Path | None = None
+    logs: Path | None = None
+    plain: bool = False
+    language: str = "en"
+
+
+def run(path: str, gpus: str, options: Options, out: TextIO) -> int:
+    """Run a file. Returns the exit code: 0 all that could run ended well, 1 not all, 2 bad input, 130 interrupted."""
+    console = Console(file=out, highlight=False, markup=False)
+    try:
+        nodes, file = virtual_nodes(gpus), read_jobs(path)
+        for warning in file.advice(sum(len(node.devices) for node in nodes) * GPU):
+            print(f"{path}: {warning}", file=sys.stderr)
+        with interruptible():
+            finished = execute(file, nodes, options, console)
+    except Mistake as mistake:
+        print(mistake, file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        print(f"{error.filename or path}: {error.strerror or error}; choose another place", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(screen("interrupted", options.language), file=sys.stderr)
+        return INTERRUPTED
+    console.print(summary(finished.stories, options.language))
+    if finished.stuck:
+        print(screen("stuck", options.language), file=sys.stderr)
+    console.print(screen("logs", options.language, folder=finished.logs), soft_wrap=True)
+    if options.log is not None:
+        console.print(screen("log", options.language, file=options.log), soft_wrap=True)
+    return 1 if finished.stories.failed else 0
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a run ended. `stuck`: jobs still wait although waiting would help, and nothing is left that could come."""
+
+    state: State
+    stories: Stories
+    logs: Path
+    stuck: bool
+
+
+def execute(file: JobsFile, nodes: tuple[Node, ...], options: Options, console: Console) -> Finished:
+    """Run the jobs to their ends; no process outlives the call, however it is left.
+
+    Raises OSError where the event log or the output's folder cannot be written.
+    """
+    logs = options.logs or Path(tempfile.mkdtemp(prefix="allmende-run-"))
+    logs.mkdir(parents=True, exist_ok=True)
+    turn = _Turn(Stories([workload for _, workload in file.jobs]))
+    run = local_run(nodes, logs, options.log, turn.hear)
+    try:
+        turn.run = run
+        console.print(declared(nodes, options.language))
+        with _board(console, options, run) as turn.board:
+            _tell_all(run, file, nodes)
+            run.loop.run(turn.go_on)
+    finally:
+        with _undisturbed_by_more():
+            run.close()
+    return Finished(run.loop.state, turn.stories, logs, turn.stuck)
+
+
+def _board(console: Console, options: Options, run: LocalRun) -> Board:
+    if options.plain or not console.is_terminal:
+        return PlainBoard(console, options.language)
+    return LiveBoard(console, options.language, lambda: run.loop.now)
+
+
+def _tell_all(run: LocalRun, file: JobsFile, nodes: tuple[Node, ...]) -> None:
+    for node in nodes:
+        run.loop.tell(NodeSet(0, node))
+    for project in file.projects:
+        run.loop.tell(ProjectSet(0, project))
+    for at, workload in file.jobs:
+        run.loop.tell(Submitted(at, workload))
+
+
+class _Turn:
+    """What is done after each turn: gather the reasons, show the board, say whether anything can still come."""
+
+    run: LocalRun
+    board: Board
+
+    def __init__(self, stories: Stories) -> None:
+        self.stories = stories
+        self.stuck = False
+        self._last: dict[str, tuple[object, ...]] = {}
+
+    def hear(self, line: Line) -> None:
+        """A line was appended to the journal."""
+        self.stories.hear(line)
+        self.board.hear(line)
+
+    def go_on(self) -> bool:
+        """Whether there is anything to wait for."""
+        state = self.run.loop.state
+        reasons = self._reasons(state)
+        self.stories.settle(state, reasons)
+        fresh = {name: reason for name, reason in reasons.items() if self._is_fresh(name, reason)}
+        self.board.turn(state, self.stories, fresh)
+        if self.run.loop.coming or state.leaving or any(s.phase is Phase.RUNNING for s in state.standings.values()):
+            return True
+        hope = any(reason.waiting is Waiting.HELPS for reason in reasons.values())
+        self.stuck = hope and self.run.loop.wake_at is None
+        return hope and not self.stuck
+
+    def _reasons(self, state: State) -> dict[str, Reason]:
+        found = {}
+        for name, standing in state.standings.items():
+            if standing.phase is Phase.QUEUED and (reason := explain(state, name, state.now)) is not None:
+                found[name] = reason
+        return found
+
+    def _is_fresh(self, name: str, reason: Reason) -> bool:
+        """Whether another kind of reason than last time: figures that move would flood the screen."""
+        key = (reason.code, reason.waiting, self.stories.by_name[name].attempts)
+        if self._last.get(name) == key:
+            return False
+        self._last[name] = key
+        return True
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Signals that ask the program to end raise KeyboardInterrupt, so that everything it started is ended first."""
+    with _handled(lambda number: signal.getsignal(number) is not signal.SIG_IGN, _interrupt):  # nohup stays nohup
+        yield
+
+
+@contextmanager
+def _undisturbed_by_more() -> Iterator[None]:
+    """While processes are being ended only a second Ctrl-C counts; it ends them by force."""
+    with _handled(lambda number: number is not signal.SIGINT, signal.SIG_IGN):
+        yield
+
+
+_Handler = Callable[[int, FrameType | None], None] | signal.Handlers
+
+
+@contextmanager
+def _handled(which: Callable[[signal.Signals], bool], handler: _Handler) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in _ENDING if which(number)}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
