@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from allmende.engine.index import Index
-from allmende.model.cluster import Node, Pod, PodId
+from allmende.model.cluster import Leaving, Node, Pod, PodId
 from allmende.model.policy import Policy
 from allmende.model.standing import Outcome, Standing
 from allmende.model.tenancy import Project
@@ -13,10 +13,10 @@ class State:
     """Facts (frozen values) and their Index. Changed only by `apply`.
 
     `standings`: every workload that is not over. `outcomes`: those that are. `leaving`: pods told to go whose
-    room is not free yet. `holds`: places kept for a workload while pods leave them. `now`: time of the last entry.
+    room is not free yet. `silent`: nodes that are not ready, since when. `holds`: places kept for a workload while pods leave them. `now`: time of the last entry.
     """
 
-    __slots__ = ("holds", "index", "leaving", "levels", "nodes", "now", "outcomes", "policy", "projects", "standings")
+    __slots__ = ("holds", "index", "leaving", "levels", "nodes", "now", "outcomes", "policy", "projects", "silent", "standings")
 
     def __init__(self) -> None:
         self.now = 0
@@ -26,7 +26,8 @@ class State:
         self.nodes: dict[str, Node] = {}
         self.standings: dict[str, Standing] = {}
         self.outcomes: dict[str, Outcome] = {}
-        self.leaving: dict[PodId, Pod] = {}
+        self.leaving: dict[PodId, Leaving] = {}
+        self.silent: dict[str, int] = {}
         self.holds: dict[str, tuple[Pod, ...]] = {}
         self.index = Index()
 
@@ -41,6 +42,7 @@ class State:
         other.standings = dict(self.standings)
         other.outcomes = dict(self.outcomes)
         other.leaving = dict(self.leaving)
+        other.silent = dict(self.silent)
         other.holds = dict(self.holds)
         other.index = self.index.fork()
         return other

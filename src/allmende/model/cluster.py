@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from allmende.model.request import Ask
+
 
 class NodeState(StrEnum):
     """What a node says of itself, or its operator of it."""
@@ -97,3 +99,11 @@ class Pod(Struct, frozen=True, gc=False):
     def units(self) -> int:
         """GPU units held."""
         return sum(part.units for part in self.slices)
+
+
+class Leaving(Struct, frozen=True, gc=False):
+    """A pod told to go whose room is not free yet, with what it asked for."""
+
+    pod: Pod
+    ask: Ask
+    since: int

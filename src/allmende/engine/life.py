@@ -1,0 +1,167 @@
+"""The life of a workload as the fold sees it: submitted, started, grown, shrunk, ended, and its pods' ways out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from allmende.engine.room import HELD, RUN
+from allmende.engine.state import State
+from allmende.model.cluster import Leaving, Pod, PodId
+from allmende.model.decision import Cause
+from allmende.model.standing import Outcome, Phase, Standing
+from allmende.model.workload import Workload
+
+
+def submit(state: State, workload: Workload, at: int) -> None:
+    """A new workload joins the queue."""
+    standing = Standing(workload, at, tuple(role.pods for role in workload.roles), workload.gang_min)
+    state.standings[workload.id] = standing
+    state.index.enter(state, standing)
+
+
+def change(state: State, old: Standing, new: Standing) -> None:
+    """Replace a standing whose pods stay as they are."""
+    state.index.exit(old)
+    state.standings[new.workload.id] = new
+    state.index.enter(state, new)
+
+
+def start(state: State, standing: Standing, pods: tuple[Pod, ...], at: int) -> None:
+    """A queued workload takes its places."""
+    index = state.index
+    index.exit(standing)
+    for pod in pods:
+        index.occupy(RUN, pod, standing.workload, 1)
+    new = replace(
+        standing,
+        phase=Phase.RUNNING,
+        attempt=standing.attempt + 1,
+        started=at,
+        pods=pods,
+        bound=False,
+        survivors_since=None,
+        first_started=at if standing.first_started is None else standing.first_started,
+    )
+    state.standings[standing.workload.id] = new
+    index.enter(state, new)
+
+
+def grow(state: State, standing: Standing, pods: tuple[Pod, ...], at: int) -> None:
+    """A running workload takes more places."""
+    index = state.index
+    index.exit(standing)
+    for pod in pods:
+        index.occupy(RUN, pod, standing.workload, 1)
+    now_has = standing.pods + pods
+    new = replace(standing, pods=now_has, survivors_since=None if len(now_has) >= standing.minimum else standing.survivors_since)
+    state.standings[standing.workload.id] = new
+    index.enter(state, new)
+
+
+def evict(state: State, standing: Standing, ids: set[PodId], at: int, cause: Cause) -> None:
+    """Pods are told to go; a workload left without any is queued again, with its first time of submission."""
+    taken = [pod for pod in standing.pods if pod.id in ids]
+    if not taken:
+        return
+    _let_leave(state, standing.workload, taken, at)
+    _without(state, standing, taken, at, evicted=cause is not Cause.SHRINK)
+
+
+def lose(state: State, name: str, ids: Iterable[PodId], at: int) -> None:
+    """Pods were taken by their node: their room is free (or gone) at once."""
+    standing = state.standings.get(name)
+    if standing is None:
+        return
+    wanted = set(ids)
+    lost = [pod for pod in standing.pods if pod.id in wanted]
+    if not lost:
+        return
+    for pod in lost:
+        state.index.occupy(RUN, pod, standing.workload, -1)
+    _without(state, standing, lost, at, evicted=False)
+
+
+def pod_ended(state: State, standing: Standing, pod_id: PodId, at: int, ok: bool) -> None:
+    """A pod came to its own end: done, or the whole workload has failed."""
+    pod = next(pod for pod in standing.pods if pod.id == pod_id)
+    if not ok:
+        state.index.occupy(RUN, pod, standing.workload, -1)
+        rest = replace(standing, pods=tuple(p for p in standing.pods if p is not pod))
+        state.index.exit(standing)
+        state.standings[standing.workload.id] = rest
+        state.index.enter(state, rest)
+        end(state, standing.workload.id, at, ok=False, leave=True)
+        return
+    wanted = tuple(n - (i == pod.role) for i, n in enumerate(standing.wanted))
+    if not sum(wanted):
+        end(state, standing.workload.id, at, ok=True)
+        return
+    state.index.exit(standing)
+    state.index.occupy(RUN, pod, standing.workload, -1)
+    new = replace(standing, wanted=wanted, minimum=min(standing.minimum, sum(wanted)), pods=tuple(p for p in standing.pods if p is not pod))
+    state.standings[standing.workload.id] = new
+    state.index.enter(state, new)
+
+
+def gone(state: State, pod_id: PodId) -> None:
+    """A leaving pod has left."""
+    leaving = state.leaving.pop(pod_id, None)
+    if leaving is not None:
+        state.index.leave(leaving, -1)
+
+
+def end(state: State, name: str, at: int, *, ok: bool, cancelled: bool = False, leave: bool = False) -> None:
+    """A workload is over. With `leave` its pods get their grace, else they are gone already."""
+    drop_hold(state, name)
+    standing = state.standings.pop(name)
+    workload = standing.workload
+    index = state.index
+    index.exit(standing)
+    if leave:
+        _let_leave(state, workload, standing.pods, at)
+    else:
+        for pod in standing.pods:
+            index.occupy(RUN, pod, workload, -1)
+    units = sum(pod.units for pod in standing.pods)
+    state.outcomes[name] = Outcome(
+        name, workload.project, workload.user, units, standing.submitted, standing.started, at, ok, cancelled, workload.array
+    )
+    for other in list(index.waited_for.get(name, ())):
+        waiting = state.standings[other]
+        index.exit(waiting)
+        index.enter(state, waiting)
+
+
+def drop_hold(state: State, name: str) -> None:
+    """Places kept for a workload are kept no longer."""
+    pods = state.holds.pop(name, None)
+    if pods is not None:
+        workload = state.standings[name].workload
+        for pod in pods:
+            state.index.occupy(HELD, pod, workload, -1)
+        state.index.touched.pop(name, None)
+
+
+def _let_leave(state: State, workload: Workload, pods: Iterable[Pod], at: int) -> None:
+    for pod in pods:
+        state.index.occupy(RUN, pod, workload, -1)
+        leaving = Leaving(pod, workload.roles[pod.role].ask, at)
+        state.leaving[pod.id] = leaving
+        state.index.leave(leaving, 1)
+
+
+def _without(state: State, standing: Standing, taken: list[Pod], at: int, *, evicted: bool) -> None:
+    """The standing after pods were taken from it (their rooms are already counted)."""
+    gone_ids = {pod.id for pod in taken}
+    left = tuple(pod for pod in standing.pods if pod.id not in gone_ids)
+    new = replace(standing, pods=left, evictions=standing.evictions + evicted)
+    if not left:
+        drop_hold(state, standing.workload.id)
+        new = replace(new, phase=Phase.QUEUED, started=None, bound=False, survivors_since=None)
+    elif len(left) < standing.minimum and standing.survivors_since is None:
+        new = replace(new, survivors_since=at)
+    state.index.exit(standing)
+    state.standings[standing.workload.id] = new
+    state.index.enter(state, new)

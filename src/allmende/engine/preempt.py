@@ -1,0 +1,380 @@
+"""The search for victims: the cheapest legal set that lets a whole request start.
+
+One pod: the cheapest offer of any node, from a heap kept for all claims alike. A gang of equal pods: a min-plus sum of
+the nodes' offers (only the q cheapest nodes of each count can matter for q pods), inside a best-first search over
+multi-node gangs that are forced out and victims left out where a sum would cut into a guarantee. Anything else
+(several roles, one domain for all): sets of victims in rising order of price. Every search is bounded in counted
+steps and says whether its answer is proved.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+
+from msgspec import Struct
+
+from allmende.engine.curve import Offer, cheapest, groups
+from allmende.engine.draft import Draft
+from allmende.engine.mask import bits
+from allmende.engine.place import Site
+from allmende.engine.room import HELD, Room, slots
+from allmende.engine.shape import Shape
+from allmende.engine.victim import FREE, Claimant, Price, Victim, add, price
+from allmende.model.request import Ask
+from allmende.model.units import GPU
+from allmende.model.workload import Workload
+
+
+class Search(Struct, frozen=True):
+    """What one search for victims found: GPU units evicted, a lower bound of them, and whether it is proved the least."""
+
+    workload: str
+    units: int
+    bound: int
+    steps: int
+    exact: bool
+
+
+class Ranking:
+    """The nodes by their cheapest offer for one pod, for all claims of the same right; kept true lazily.
+
+    Within a pass offers only get dearer, except on nodes where an evicted gang leaves more room than was asked for:
+    those are ranked anew when the ranking is used next.
+    """
+
+    def __init__(self, claimant: Claimant, draft: Draft, ask: Ask, mask: int) -> None:
+        self.claimant = claimant
+        self.draft = draft
+        self.ask = ask
+        self.mask = mask
+        self.seen = 0
+        self._heap: list[tuple[Price, int, int, tuple[Victim, ...]]] = []
+        for pos in bits(mask):
+            self._rank(pos)
+        heapify(self._heap)
+
+    def _rank(self, pos: int) -> None:
+        offer = self._offer(self.draft.index.masks.rooms[pos])
+        if offer is not None:
+            self._heap.append((offer[0], pos, self.draft.index.masks.rooms[pos].stamp, offer[1]))
+
+    def _offer(self, room: Room) -> Offer | None:
+        if slots(room, self.ask, 1, later=True):
+            return (FREE, ())
+        given = groups(self.claimant, room, local=False)
+        return cheapest(self.claimant, self.draft, room, self.ask, 1, given)[1] if given else None
+
+    def best(self, claimant: Claimant, improved: list[int]) -> tuple[Offer, int] | None:
+        """The cheapest legal offer now, and its node."""
+        self.claimant = claimant
+        rooms = self.draft.index.masks.rooms
+        for pos in improved[self.seen :]:
+            if self.mask >> pos & 1:
+                heappush(self._heap, ((-1, ()), pos, -1, ()))
+        self.seen = len(improved)
+        while self._heap:
+            worth, pos, stamp, victims = self._heap[0]
+            room = rooms[pos]
+            if stamp == room.stamp and claimant.legal(victims):
+                return ((worth, victims), pos)
+            heappop(self._heap)
+            offer = self._offer(room)
+            if offer is not None and not claimant.legal(offer[1]):
+                offer = self._legal_offer(claimant, room)
+            if offer is not None:
+                heappush(self._heap, (offer[0], pos, room.stamp, offer[1]))
+        return None
+
+    def _legal_offer(self, claimant: Claimant, room: Room) -> Offer | None:
+        """The cheapest set whose sum is legal: victims that break a guarantee are left out by branching."""
+        heap: list[tuple[Price, tuple[str, ...]]] = [(FREE, ())]
+        tried: set[tuple[str, ...]] = set()
+        steps = 0
+        while heap and steps < 200:
+            _, without = heappop(heap)
+            steps += 1
+            given = groups(claimant, room, local=False, without=frozenset(without))
+            offer = cheapest(claimant, self.draft, room, self.ask, 1, given)[1] if given else None
+            if offer is None:
+                continue
+            if claimant.legal(offer[1]):
+                if not heap or offer[0] <= heap[0][0]:
+                    return offer
+                heappush(heap, (offer[0], without))
+                continue
+            for victim in offer[1]:
+                fewer = tuple(sorted({*without, victim.name}))
+                if fewer not in tried:
+                    tried.add(fewer)
+                    heappush(heap, (offer[0], fewer))
+        return None
+
+
+class Answer(Struct, frozen=True):
+    """Victims to take, and how many pods go to which node (position) once they have left; None = place by search."""
+
+    price: Price
+    victims: tuple[Victim, ...]
+    nodes: tuple[tuple[int, int], ...] | None
+    search: Search
+
+
+class Hunt:
+    """All victim searches of one pass, sharing what they learn."""
+
+    def __init__(self, draft: Draft, steps: int) -> None:
+        self.draft = draft
+        self.steps = steps
+        self.improved: list[int] = []
+        self._rankings: dict[object, Ranking] = {}
+        self._spent = 0
+
+    def find(self, claimant: Claimant, workload: Workload, shape: Shape, usable: int, *, capped: bool = False) -> Answer | None:
+        """The cheapest victims that let the minimum of `shape` be placed on nodes of `usable`; None = there are none."""
+        masks = self.draft.index.masks
+        usable &= masks.open
+        ask = shape.single
+        if ask is None or capped or (shape.level and sum(shape.counts) > 1):
+            claimant.capped = capped
+            return self._by_sets(claimant, workload, shape, usable)
+        mask = masks.allowed(shape.roles[0][1], workload.project) & usable
+        if ask.whole:
+            mask = self._big_enough(mask, ask.whole)
+        if sum(shape.counts) == 1:
+            return self._one_pod(claimant, workload, shape, ask, mask)
+        return Gang(self, claimant, workload, ask, shape.counts[0], mask).solve()
+
+    def _big_enough(self, mask: int, whole: int) -> int:
+        rooms = self.draft.index.masks.rooms
+        found = 0
+        for pos in bits(mask):
+            if len(rooms[pos].sound) >= whole:
+                found |= 1 << pos
+        return found
+
+    def _one_pod(self, claimant: Claimant, workload: Workload, shape: Shape, ask: Ask, mask: int) -> Answer | None:
+        key = (claimant.branch, claimant.priority, claimant.units, claimant.model, shape, mask)
+        ranking = self._rankings.get(key)
+        if ranking is None:
+            ranking = self._rankings[key] = Ranking(claimant, self.draft, ask, mask)
+            ranking.seen = len(self.improved)
+        found = ranking.best(claimant, self.improved)
+        if found is None:
+            return None
+        (worth, victims), pos = found
+        units = claimant.herd.gpu_units(worth[0])
+        return Answer(worth, victims, ((pos, 1),), Search(workload.id, units, units, 1, True))
+
+    # -- several roles, or one domain for all -----------------------------------------------------------------
+
+    def _by_sets(self, claimant: Claimant, workload: Workload, shape: Shape, usable: int) -> Answer | None:
+        flat = self._candidates(claimant, usable)
+        bound = self._gpu_bound(claimant, workload, shape, usable)
+        heap: list[tuple[Price, int, tuple[int, ...]]] = [(FREE, -1, ())]
+        steps = 0
+        while heap and steps < self.steps:
+            worth, last, chosen = heappop(heap)
+            victims = tuple(flat[i] for i in chosen)
+            if worth[0] >= bound:
+                steps += 1
+                if self._fits(workload, shape, usable, victims) and claimant.legal(victims):
+                    units = claimant.herd.gpu_units(worth[0])
+                    return Answer(worth, victims, None, Search(workload.id, units, units, steps, True))
+            self._push(heap, flat, victims, last, chosen)
+        return self._dive(claimant, workload, shape, usable, flat, steps) if heap else None
+
+    @staticmethod
+    def _push(
+        heap: list[tuple[Price, int, tuple[int, ...]]], flat: list[Victim], victims: tuple[Victim, ...], last: int, chosen: tuple[int, ...]
+    ) -> None:
+        whole = {v.name for v in victims if v.whole}
+        taken = {v.name for v in victims}
+        for nxt in range(last + 1, len(flat)):
+            victim = flat[nxt]
+            if victim.name not in whole and not (victim.whole and victim.name in taken):
+                heappush(heap, (price((*victims, victim)), nxt, (*chosen, nxt)))
+
+    def _candidates(self, claimant: Claimant, usable: int) -> list[Victim]:
+        rooms = self.draft.index.masks.rooms
+        found: dict[tuple[object, ...], Victim] = {}
+        for pos in bits(usable):
+            for surplus_here, whole in groups(claimant, rooms[pos], local=False):
+                for victim in (*surplus_here, *((whole,) if whole is not None else ())):
+                    found[victim.name, victim.whole, victim.pods[0].id] = victim
+        return sorted(found.values(), key=lambda v: (v.key, v.name, v.pods[0].id))
+
+    def _gpu_bound(self, claimant: Claimant, workload: Workload, shape: Shape, usable: int) -> int:
+        """The least key that can do: whole GPUs asked for beyond all that will be free must be evicted."""
+        rooms = self.draft.index.masks.rooms
+        need = sum(ask.whole * n for (ask, _), n in zip(shape.roles, shape.counts, strict=True))
+        free = 0
+        for pos in bits(usable):
+            room = rooms[pos]
+            free += sum(room.left_later(d) == GPU for d in range(len(room.sound)))
+        return claimant.herd.floor(max(0, need - free) * GPU)
+
+    def _fits(self, workload: Workload, shape: Shape, usable: int, victims: tuple[Victim, ...]) -> bool:
+        draft = self.draft
+        mark = draft.mark
+        for victim in victims:
+            for pod in victim.pods:
+                draft.evict(pod, victim.workload)
+        fits = Site(draft, workload, shape, 0, mode=HELD, later=True).place(draft.index.masks.every & ~usable) is not None
+        draft.back(mark)
+        return fits
+
+    def _dive(
+        self, claimant: Claimant, workload: Workload, shape: Shape, usable: int, flat: list[Victim], steps: int
+    ) -> Answer | None:
+        """Greedy: take victims in order of price until it fits, then give back every one that is not needed."""
+        chosen: list[Victim] = []
+        for victim in flat:
+            if not any(v.name == victim.name for v in chosen) and claimant.legal((*chosen, victim)):
+                chosen.append(victim)
+                if self._fits(workload, shape, usable, tuple(chosen)):
+                    break
+        else:
+            return None
+        for victim in reversed(chosen[:-1]):
+            fewer = tuple(v for v in chosen if v is not victim)
+            if self._fits(workload, shape, usable, fewer):
+                chosen.remove(victim)
+        worth = price(chosen)
+        herd = claimant.herd
+        bound = herd.gpu_units(self._gpu_bound(claimant, workload, shape, usable))
+        return Answer(worth, tuple(chosen), None, Search(workload.id, herd.gpu_units(worth[0]), bound, steps, False))
+
+
+class Gang:
+    """Victims for a gang of equal pods: an exact sum of node offers inside a bounded best-first search."""
+
+    def __init__(self, hunt: Hunt, claimant: Claimant, workload: Workload, ask: Ask, pods: int, mask: int) -> None:
+        self.hunt = hunt
+        self.claimant = claimant
+        self.workload = workload
+        self.ask = ask
+        self.pods = pods
+        self.mask = mask
+        self.steps = 0
+        self._offers: dict[tuple[int, int, frozenset[str]], list[Offer | None]] = {}
+
+    def solve(self) -> Answer | None:
+        """Best first over (gangs forced out, victims left out)."""
+        herd, draft = self.claimant.herd, self.hunt.draft
+        spanning = self._spanning()
+        floor = herd.floor(self._must_free() * GPU)
+        best: Answer | None = None
+        heap: list[tuple[Price, tuple[int, ...], tuple[str, ...]]] = [((floor, ()), (), ())]
+        seen: set[tuple[tuple[int, ...], tuple[str, ...]]] = {((), ())}
+        while heap and self.steps < self.hunt.steps:
+            least, forced, without = heappop(heap)
+            if best is not None and least >= best.price:
+                return self._done(best, best.price, True)
+            self.steps += 1
+            gangs = tuple(spanning[i] for i in forced)
+            mark = draft.mark
+            for victim in gangs:
+                for pod in victim.pods:
+                    draft.evict(pod, victim.workload)
+            found = self._sum({victim.name for victim in gangs}, frozenset(without))
+            draft.back(mark)
+            children: list[tuple[Price, tuple[int, ...], tuple[str, ...]]] = []
+            if found is not None:
+                offer, nodes = found
+                victims = (*gangs, *offer[1])
+                worth = add(price(gangs), offer[0])
+                if self.claimant.legal(victims):
+                    if best is None or worth < best.price:
+                        best = Answer(worth, victims, nodes, Search(self.workload.id, herd.gpu_units(worth[0]), 0, 0, False))
+                else:
+                    children += [(worth, forced, tuple(sorted({*without, v.name}))) for v in offer[1]]
+            if not without:
+                for nxt in range(forced[-1] + 1 if forced else 0, len(spanning)):
+                    base = price((*gangs, spanning[nxt]))
+                    if best is None or base < best.price:
+                        children.append((max(base, (floor, ())), (*forced, nxt), ()))
+            for child in children:
+                if child[1:] not in seen:
+                    seen.add(child[1:])
+                    heappush(heap, child)
+        return self._done(best, heap[0][0] if heap else None, not heap) if best is not None else None
+
+    def _done(self, best: Answer, least: Price | None, exact: bool) -> Answer:
+        herd = self.claimant.herd
+        bound = best.search.units if exact or least is None else min(best.search.units, herd.gpu_units(least[0]))
+        return Answer(best.price, best.victims, best.nodes, Search(self.workload.id, best.search.units, bound, self.steps, exact))
+
+    def _spanning(self) -> list[Victim]:
+        """Workloads on more than one node, any of them usable, that may go whole; cheapest first."""
+        rooms = self.hunt.draft.index.masks.rooms
+        found: dict[str, Victim] = {}
+        for pos in bits(self.mask):
+            for _, whole in groups(self.claimant, rooms[pos], local=False):
+                if whole is not None and len({pod.node for pod in whole.pods}) > 1:
+                    found[whole.name] = whole
+        return sorted(found.values(), key=lambda v: (v.key, v.name))
+
+    def _must_free(self) -> int:
+        """Whole GPUs that any answer evicts at least."""
+        if not self.ask.whole:
+            return 0
+        rooms = self.hunt.draft.index.masks.rooms
+        have = spare = 0
+        for pos in bits(self.mask):
+            room = rooms[pos]
+            free = sum(room.left_later(d) == GPU for d in range(len(room.sound)))
+            have += free // self.ask.whole
+            spare = max(spare, free % self.ask.whole)
+        return max(0, self.pods - have) * (self.ask.whole - spare)
+
+    def _node_offers(self, pos: int, forced: set[str], without: frozenset[str]) -> list[Offer | None]:
+        room = self.hunt.draft.index.masks.rooms[pos]
+        touched = without & {pod.workload for pod in room.pods.values()} if without else without
+        key = (pos, room.stamp if forced else -1, touched)
+        found = self._offers.get(key)
+        if found is None:
+            most = min(self.pods, len(room.sound) // self.ask.whole) if self.ask.whole else self.pods
+            given = groups(self.claimant, room, local=True, without=without | forced)
+            found = self._offers[key] = cheapest(self.claimant, self.hunt.draft, room, self.ask, most, given)
+        return found
+
+    def _sum(self, forced: set[str], without: frozenset[str]) -> tuple[Offer, tuple[tuple[int, int], ...]] | None:
+        """Min-plus over nodes: the cheapest way to place all pods with local victims alone."""
+        offers: dict[int, list[Offer | None]] = {}
+        touched = {pod.node for name in forced for pod in self.claimant.herd.of(name)[1].pods}
+        rooms = self.hunt.draft.index.masks.rooms
+        for pos in bits(self.mask):
+            offers[pos] = self._node_offers(pos, forced if rooms[pos].node.name in touched else set(), without)
+        kept: set[int] = set()
+        for count in range(1, max((len(o) for o in offers.values()), default=1)):
+            ranked = sorted((o[count][0], pos) for pos, o in offers.items() if count < len(o) and o[count] is not None)  # type: ignore[index]
+            kept.update(pos for _, pos in ranked[: self.pods])
+        best: list[tuple[Price, tuple[tuple[int, int], ...]] | None] = [(FREE, ())] + [None] * self.pods
+        for pos in sorted(kept):
+            best = self._add_node(best, pos, offers[pos])
+        last = best[self.pods]
+        if last is None:
+            return None
+        victims = tuple(victim for pos, count in last[1] for victim in offers[pos][count][1])  # type: ignore[index]
+        return (last[0], victims), last[1]
+
+    def _add_node(
+        self, best: list[tuple[Price, tuple[tuple[int, int], ...]] | None], pos: int, offers: list[Offer | None]
+    ) -> list[tuple[Price, tuple[tuple[int, int], ...]] | None]:
+        made = best[:]
+        for count in range(1, len(offers)):
+            offer = offers[count]
+            if offer is None:
+                continue
+            key = offer[0][0]
+            for before in range(self.pods - count + 1):
+                base = best[before]
+                there = made[before + count]
+                if base is None or (there is not None and base[0][0] + key > there[0][0]):
+                    continue
+                worth = add(base[0], offer[0])
+                if there is None or worth < there[0]:
+                    made[before + count] = (worth, (*base[1], (pos, count)))
+        return made
+
+

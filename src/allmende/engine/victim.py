@@ -1,0 +1,253 @@
+"""Who may be a victim, at what price, and which sets of victims are legal.
+
+Naive meaning (tests/reference/victims.py): of all legal sets of victims that make room for the whole request, the
+least by GPUs evicted, workloads that lose all their pods, priorities (fewest at the highest level first), work lost,
+ages (youngest first), names. Every field is a sum over victims, so the order does not change when equal victims are
+added on both sides, and the best sets of parts compose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from allmende.engine.state import State
+from allmende.engine.tree import Branch, common_ancestor
+from allmende.model.cluster import Pod
+from allmende.model.standing import Phase, Standing
+from allmende.model.workload import Workload
+
+_COUNT = 20  # bits for a number of workloads
+_LOST = 112  # bits for a sum of GPU units x microseconds
+_AGE = 72  # bits for a sum of microseconds
+
+
+class Victim(Struct, frozen=True):
+    """Pods of one workload that go together: one surplus pod, or (`whole`) all of them."""
+
+    name: str
+    pods: tuple[Pod, ...]
+    whole: bool
+    key: int
+    units: int
+    branch: Branch
+    workload: Workload
+
+
+Price = tuple[int, tuple[str, ...]]
+"""(the additive key as one integer, sorted names): compared as it stands."""
+
+FREE: Price = (0, ())
+
+
+def add(one: Price, other: Price) -> Price:
+    """The price of two disjoint sets together."""
+    if not other[1]:
+        return one
+    if not one[1]:
+        return other
+    return (one[0] + other[0], tuple(sorted(one[1] + other[1])))
+
+
+def price(victims: Iterable[Victim]) -> Price:
+    """The price of a set of victims."""
+    found = tuple(victims)
+    return (sum(v.key for v in found), tuple(sorted(v.name for v in found)))
+
+
+def surplus(standing: Standing) -> list[Pod]:
+    """Pods above the gang's and the roles' minima: the last role's highest ranks first, never a role's rank 0."""
+    count = [0] * len(standing.wanted)
+    for pod in standing.pods:
+        count[pod.role] += 1
+    total = len(standing.pods)
+    found = []
+    for pod in sorted(standing.pods, key=lambda p: (-p.role, -p.rank)):
+        least = standing.workload.roles[pod.role].least
+        if total > standing.minimum and count[pod.role] > least and pod.rank > 0:
+            found.append(pod)
+            total -= 1
+            count[pod.role] -= 1
+    return found
+
+
+class Herd:
+    """The running workloads as possible victims, priced at one moment; made once a pass."""
+
+    def __init__(self, state: State, now: int) -> None:
+        self.state = state
+        self.now = now
+        self.spared: set[str] = set()
+        self._found: dict[str, tuple[list[Victim], Victim]] = {}
+        levels = sorted({p for b in state.index.tree.branches.values() for p in b.priorities})
+        self._shift = {level: _AGE + _LOST + _COUNT * i for i, level in enumerate(levels)}
+        self._top = _AGE + _LOST + _COUNT * len(levels)
+
+    def of(self, name: str) -> tuple[list[Victim], Victim]:
+        """(surplus pods one by one, the whole workload)."""
+        found = self._found.get(name)
+        if found is None:
+            standing = self.state.standings[name]
+            branch = self.state.index.tree.leaf(standing.workload.project)
+            whole = self._victim(standing, branch, standing.pods, True)
+            extra = surplus(standing) if len(standing.pods) > 1 else []
+            found = self._found[name] = ([self._victim(standing, branch, (pod,), False) for pod in extra], whole)
+        return found
+
+    def _victim(self, standing: Standing, branch: Branch, pods: tuple[Pod, ...], whole: bool) -> Victim:
+        workload = standing.workload
+        started = self.now if standing.started is None else standing.started
+        safe = started if standing.checkpoint is None else max(started, standing.checkpoint)
+        units = 0
+        for pod in pods:
+            for part in pod.slices:
+                units += part.units
+        key = (units << (_COUNT + self._top)) + (whole << self._top) + (1 << self._shift[workload.priority])
+        key += (units * max(0, self.now - safe) << _AGE) + max(0, self.now - started)
+        return Victim(workload.id, pods, whole, key, units, branch, workload)
+
+    def spare(self, name: str) -> None:
+        """This workload may not be (or be again) a victim in this pass."""
+        self.spared.add(name)
+
+    def running(self, name: str) -> bool:
+        """Whether a workload may be looked at as a victim at all."""
+        standing = self.state.standings.get(name)
+        return standing is not None and standing.phase is Phase.RUNNING and name not in self.spared
+
+    def gpu_units(self, key: int) -> int:
+        """GPU units evicted, read off a key."""
+        return key >> (_COUNT + self._top)
+
+    def floor(self, units: int) -> int:
+        """The least key of any set that evicts so many units."""
+        return units << (_COUNT + self._top)
+
+
+class Claimant:
+    """One request for room: whose work it may take, and how far.
+
+    `units` it needs on `model` ("" = whichever); `priority` inside its project. `capped`: a cap is in its way too. `evict_borrowers` and
+    `even_shares` are the two optional rules of the policy.
+    """
+
+    __slots__ = ("_may", "branch", "capped", "herd", "inside", "model", "policy", "priority", "units")
+
+    def __init__(self, herd: Herd, branch: Branch, priority: int, units: int, model: str) -> None:
+        self.herd = herd
+        self.branch = branch
+        self.priority = priority
+        self.units = units
+        self.model = model
+        self.policy = herd.state.policy
+        self.capped = False
+        self.inside = self.reach(self._own_lower())
+        self._may: dict[Branch, bool] = {}
+
+    def _own_lower(self) -> int:
+        """Units that lower-priority work of the own project holds: evicting it brings the project down."""
+        branch = self.branch
+        if not any(level < self.priority for level in branch.priorities):
+            return 0
+        standings = self.herd.state.standings
+        return sum(
+            pod.units
+            for name in branch.workloads
+            if (standing := standings[name]).workload.priority < self.priority
+            for pod in standing.pods
+        )
+
+    def reach(self, freed: int = 0) -> int:
+        """Levels of the path, from the project upwards, at which the request stays inside the guarantee."""
+        steps = 0
+        for branch in self.branch.path:
+            use, guarantee = branch.against(self.model)
+            if use - freed + self.units > guarantee:
+                break
+            steps += 1
+        return steps
+
+    @property
+    def anybody(self) -> bool:
+        """Whether there can be a victim at all."""
+        lower = any(level < self.priority for level in self.branch.priorities)
+        return lower or self.inside > 0 or self.policy.fair_share_eviction or self.policy.borrowers_evict
+
+    def may_take(self, workload: Workload, branch: Branch) -> bool:
+        """Whether work of this project (of this priority) can be a victim, as far as it can be told alone."""
+        if branch is self.branch:
+            return workload.priority < self.priority
+        if not workload.borrow:
+            return False
+        found = self._may.get(branch)
+        if found is None:
+            mine, theirs = common_ancestor(self.branch, branch)
+            above = all(use >= guarantee for use, guarantee in (b.against(self.model) for b in branch.path[:theirs]))
+            found = self._may[branch] = above and (mine <= self.inside or self._by_rule(branch, mine, theirs))
+        if found and self.policy.borrowers_evict and not self.policy.fair_share_eviction:
+            mine, _ = common_ancestor(self.branch, branch)
+            return mine <= self.inside or workload.priority < self.priority
+        return found
+
+    def _by_rule(self, branch: Branch, mine: int, theirs: int) -> bool:
+        return self.policy.borrowers_evict or self.policy.fair_share_eviction
+
+    def legal(self, victims: Iterable[Victim]) -> bool:
+        """Whether these may all go for the claimant: no guarantee on a victim's path is cut into, and where another
+        project gives, the claimant stays inside its own."""
+        freed: dict[tuple[Branch, str], int] = {}
+        others: dict[Branch, list[Victim]] = {}
+        rooms = self.herd.state.index.rooms
+        for victim in victims:
+            if victim.branch is not self.branch:
+                others.setdefault(victim.branch, []).append(victim)
+            for pod in victim.pods:
+                model = rooms[pod.node].node.model
+                for branch in victim.branch.path:
+                    units = pod.units
+                    freed[branch, ""] = freed.get((branch, ""), 0) + units
+                    freed[branch, model or "-"] = freed.get((branch, model or "-"), 0) + units
+        if self.capped and not self._under_caps(freed):
+            return False
+        return all(self._gives(branch, group, freed) for branch, group in others.items())
+
+    def _under_caps(self, freed: Mapping[tuple[Branch, str], int]) -> bool:
+        """Whether the request passes no cap once these have gone."""
+        for step in self.branch.path:
+            cap, by_model = step.project.cap, step.project.cap_by_model.get(self.model)
+            if cap is not None and step.use - freed.get((step, ""), 0) + self.units > cap:
+                return False
+            used = step.use_model.get(self.model, 0) - freed.get((step, self.model or "-"), 0)
+            if by_model is not None and used + self.units > by_model:
+                return False
+        return True
+
+    def _gives(self, branch: Branch, group: list[Victim], freed: Mapping[tuple[Branch, str], int]) -> bool:
+        mine, theirs = common_ancestor(self.branch, branch)
+        for step in branch.path[:theirs]:
+            use, guarantee = step.against(self.model)
+            if use - self._freed(step, freed) < guarantee:
+                return False
+        inside = all(
+            use - self._freed(step, freed) + self.units <= guarantee
+            for step in self.branch.path[:mine]
+            for use, guarantee in (step.against(self.model),)
+        )
+        if inside:
+            return True
+        if self.policy.borrowers_evict and all(v.workload.priority < self.priority for v in group):
+            return True
+        return self.policy.fair_share_eviction and self._fairer(self.branch.path[mine - 1], branch.path[theirs - 1], freed)
+
+    def _freed(self, step: Branch, freed: Mapping[tuple[Branch, str], int]) -> int:
+        model = (self.model or "-") if step.project.guarantee_by_model else ""
+        return freed.get((step, model), 0)
+
+    def _fairer(self, mine: Branch, theirs: Branch, freed: Mapping[tuple[Branch, str], int]) -> bool:
+        """Afterwards the claimant's side has at most the victims' side, per weight."""
+        if mine.scale is None or theirs.scale is None:
+            return theirs.scale is None
+        after_mine = mine.use - self._freed(mine, freed) + self.units
+        after_theirs = theirs.use - self._freed(theirs, freed)
+        return after_mine * mine.scale <= after_theirs * theirs.scale
