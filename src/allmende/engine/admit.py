@@ -83,7 +83,7 @@ def over_cap(branch: Branch, need: Demand, model: str) -> Reason | None:
 
 
 def _cap(step: Branch, used: int, cap: int, asked: int, model: str) -> Reason:
-    params: dict[str, Param] = {"project": step.name, "used": used, "cap": cap, "asked": asked, "model": model}
+    params: dict[str, Param] = {"project": step.name, "used": used, "cap": cap, "left": max(0, cap - used), "asked": asked, "model": model}
     if asked > cap:
         return Reason(Code.CAP_NEVER, params, Waiting.NEVER, f"limit of {step.name}")
     return Reason(Code.CAP, params, Waiting.HELPS, f"limit of {step.name}")

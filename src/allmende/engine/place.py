@@ -223,6 +223,13 @@ class Site:
             pods.append(self._pod(role, room, slices, pods))
         return count
 
+    def as_many(self, ban: int) -> list[Pod]:
+        """As many pods of the minimum as find a place, whole or not: for telling what is short."""
+        pods: list[Pod] = []
+        for role in self._order():
+            self._role(role, self.shape.counts[role], self.masks.every & ~ban, pods)
+        return pods
+
     def one_more(self, role: int, ban: int, pods: list[Pod]) -> bool:
         """One more pod of a role beside those placed already; whether it was placed."""
         usable = self.masks.every & ~ban

@@ -28,7 +28,7 @@ class Code(StrEnum):
     PROJECT_ON_HOLD = "project_on_hold"  # project
     USER_RUNNING = "user_running"  # user, project, running, limit
     USER_UNITS = "user_units"  # user, project, used, limit, asked (GPU units)
-    CAP = "cap"  # project, used, cap, asked (GPU units), model
+    CAP = "cap"  # project, used, cap, left, asked (GPU units), model
     CAP_NEVER = "cap_never"  # project, cap, asked, model
     MEMORY_CAP = "memory_cap"  # project, used, cap, asked (MiB)
     MEMORY_CAP_NEVER = "memory_cap_never"  # project, cap, asked (MiB)
@@ -45,8 +45,8 @@ class Code(StrEnum):
     GPU_MEMORY_UNKNOWN = "gpu_memory_unknown"  # node
     CPU_NEVER = "cpu_never"  # asked, most
     RAM_NEVER = "ram_never"  # asked, most
-    ONE_NODE = "one_node"  # asked, most free on one node, free in all (whole GPUs)
-    GPUS = "gpus"  # asked, free (units)
+    ONE_NODE = "one_node"  # asked, most free on one node, free in all (whole GPUs), model
+    GPUS = "gpus"  # asked, free (whole GPUs), model
     SHARE = "share"  # asked, most left on one GPU (units)
     GPU_MEMORY = "gpu_memory"  # asked, most (MiB)
     SLOTS = "slots"  # asked, free
@@ -55,7 +55,7 @@ class Code(StrEnum):
     RAM = "ram"  # asked, most, node
     POD_SLOTS = "pod_slots"  # asked, free
     EXCLUSIVE = "exclusive"  # node, by
-    GANG = "gang"  # needed pods, placeable pods
+    GANG = "gang"  # needed pods, placeable pods, model
     DOMAIN = "domain"  # level, needed pods, best domain, placeable there
     SPREAD = "spread"  # level, needed, have
     EVICTING = "evicting"  # pods leaving, for this workload
@@ -63,6 +63,8 @@ class Code(StrEnum):
     AHEAD = "ahead"  # workload, ahead in a strict queue
     RESERVED = "reserved"  # workload, until
     EVICTIONS_OFF = "evictions_off"
+    BORROWING = "borrowing"  # project, used, guarantee, asked: above its guarantee, so only idle room will do
+    NOTHING_TO_RECLAIM = "nothing_to_reclaim"  # project, used, guarantee, asked: inside it, but nobody's surplus makes room
     GROWTH_CAP = "growth_cap"  # missing pods, project, used, cap
     GROWTH_ROOM = "growth_room"  # missing pods
     PROFILE = "profile"  # a MIG profile that no node offers
