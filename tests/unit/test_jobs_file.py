@@ -189,6 +189,21 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert caught.value.code is MistakeCode.MISSING
 
 
+def test_a_job_is_submitted_no_earlier_than_those_it_waits_for(tmp_path: Path) -> None:
+    text = """
+    jobs:
+      - {name: last, command: x, gpus: 0, after: [middle, first], at: 1}
+      - {name: middle, command: x, gpus: 0, after: first}
+      - {name: first, command: x, gpus: 0, at: 5}
+    """
+    file = read_jobs(write(tmp_path, text))
+    assert [(job.id, at) for at, job in file.jobs] == [
+        ("last", 5 * SECOND),
+        ("middle", 5 * SECOND),
+        ("first", 5 * SECOND),
+    ]
+
+
 def test_a_long_chain_of_jobs_is_no_cycle(tmp_path: Path) -> None:
     chain = [f"  - {{name: j{n}, command: x, gpus: 0, after: [j{n - 1}]}}" for n in range(1, 1500)]
     file = read_jobs(write(tmp_path, "\n".join(["jobs:", "  - {name: j0, command: x, gpus: 0}", *reversed(chain)])))

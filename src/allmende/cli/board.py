@@ -19,6 +19,7 @@ from allmende.engine.explain import position
 from allmende.engine.state import State
 from allmende.model.cluster import Node
 from allmende.model.decision import Decision
+from allmende.model.event import Ended, PodEnded, Up
 from allmende.model.reason import Reason
 from allmende.model.request import units_asked
 from allmende.model.span import show_clock, show_span
@@ -47,8 +48,8 @@ class Board(Protocol):
         """Something happened or was decided."""
         ...
 
-    def turn(self, state: State, stories: Stories, fresh: dict[str, Reason]) -> None:
-        """A pass is over; `fresh`: reasons that changed with it."""
+    def turn(self, state: State, stories: Stories, over: list[Story], fresh: dict[str, Reason]) -> None:
+        """A pass is over; `over`: jobs that ended since the last, `fresh`: reasons that are new."""
         ...
 
     def __enter__(self) -> Board: ...
@@ -59,10 +60,18 @@ class Board(Protocol):
 
 
 def tell(line: Line, language: str) -> str:
-    """A line of the journal for people; '' for what they need not read."""
-    if isinstance(line, Remark):
-        return f"{line.workload}: {line.text}"
+    """A line of the journal for people; '' for what they need not read: each pod's good start and end."""
+    match line:
+        case Remark(workload=name, text=text):
+            return f"{name}: {text}"
+        case Up() | PodEnded(ok=True):
+            return ""
     return say_decision(line, language) if isinstance(line, Decision) else say_event(line, language)
+
+
+def tell_end(story: Story, language: str) -> str:
+    """That a job is over."""
+    return say_event(Ended(story.ended or 0, story.workload.id, story.ok), language)
 
 
 class PlainBoard:
@@ -76,8 +85,10 @@ class PlainBoard:
         """Print what happened."""
         self._print(line.at, tell(line, self._language))
 
-    def turn(self, state: State, stories: Stories, fresh: dict[str, Reason]) -> None:
-        """Print the reasons that are new."""
+    def turn(self, state: State, stories: Stories, over: list[Story], fresh: dict[str, Reason]) -> None:
+        """Print who is over, and the reasons that are new."""
+        for story in over:
+            self._print(state.now, tell_end(story, self._language))
         for name, reason in fresh.items():
             text = screen("waiting", self._language, workload=name, reason=say(reason, self._language))
             self._print(state.now, text)
@@ -129,8 +140,9 @@ class LiveBoard:
         if text:
             self._recent.append(f"{show_clock(line.at)}  {text}")
 
-    def turn(self, state: State, stories: Stories, fresh: dict[str, Reason]) -> None:
+    def turn(self, state: State, stories: Stories, over: list[Story], fresh: dict[str, Reason]) -> None:
         """Make new rows; the next drawing shows them."""
+        self._recent.extend(f"{show_clock(state.now)}  {tell_end(story, self._language)}" for story in over)
         leaving = {pod[0] for pod in state.leaving}
         self._rows = tuple(self._row(state, story, leaving) for story in stories.by_name.values())
         self._lines = tuple(self._recent)

@@ -139,6 +139,7 @@ def _jobs(cell: Cell, projects: set[str], found: list[Mistake]) -> tuple[tuple[i
             found.append(mistake)
     if not found:
         _no_cycle({job.id: job for _, job in jobs}, named)
+        jobs = _not_before_those_they_wait_for(jobs)
     return tuple(jobs)
 
 
@@ -226,6 +227,29 @@ def _priority(cell: Cell) -> int:
     if abs(priority) > 10**9:
         raise cell.mistake(MistakeCode.ABSURD, "write a number between -1000000000 and 1000000000")
     return priority
+
+
+def _not_before_those_they_wait_for(jobs: list[tuple[int, Workload]]) -> list[tuple[int, Workload]]:
+    """Each job submitted no earlier than those it waits for: what is not submitted yet is not known yet."""
+    workloads = {workload.id: workload for _, workload in jobs}
+    moments = {workload.id: at for at, workload in jobs}
+    for name in _dependencies_first(workloads):
+        moments[name] = max([moments[name], *(moments[other.workload] for other in workloads[name].after)])
+    return [(moments[workload.id], workload) for _, workload in jobs]
+
+
+def _dependencies_first(workloads: dict[str, Workload]) -> list[str]:
+    """The names so that each comes after those it waits for; there are no cycles."""
+    order: dict[str, None] = {}
+    for start in workloads:
+        rest = [start]
+        while rest:
+            open_ones = [other.workload for other in workloads[rest[-1]].after if other.workload not in order]
+            if open_ones:
+                rest += open_ones
+            else:
+                order[rest.pop()] = None
+    return list(order)
 
 
 # -- dependencies -------------------------------------------------------------------------------------------------

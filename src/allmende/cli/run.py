@@ -19,7 +19,7 @@ from allmende.boot import LocalRun, local_run
 from allmende.cli.board import Board, LiveBoard, PlainBoard, declared, summary
 from allmende.cli.jobs_file import JobsFile, read_jobs
 from allmende.cli.story import Stories
-from allmende.control.journal import Line
+from allmende.control.journal import Entry, Line
 from allmende.engine.explain import explain
 from allmende.engine.state import State
 from allmende.model.cluster import Node
@@ -76,12 +76,17 @@ def run(path: str, gpus: str, options: Options, out: TextIO) -> int:
 
 @dataclass(frozen=True)
 class Finished:
-    """How a run ended. `stuck`: jobs still wait although waiting would help, and nothing is left that could come."""
+    """How a run ended. `stuck`: jobs still wait although waiting would help, and nothing is left that could come.
+
+    `entries`: all events and decisions. `left`: processes that outlived the run; there are none.
+    """
 
     state: State
     stories: Stories
+    entries: list[Entry]
     logs: Path
     stuck: bool
+    left: int
 
 
 def execute(file: JobsFile, nodes: tuple[Node, ...], options: Options, console: Console) -> Finished:
@@ -102,7 +107,7 @@ def execute(file: JobsFile, nodes: tuple[Node, ...], options: Options, console: 
     finally:
         with _undisturbed_by_more():
             run.close()
-    return Finished(run.loop.state, turn.stories, logs, turn.stuck)
+    return Finished(run.loop.state, turn.stories, run.journal.entries, logs, turn.stuck, run.backend.remains)
 
 
 def _board(console: Console, options: Options, run: LocalRun) -> Board:
@@ -140,9 +145,9 @@ class _Turn:
         """Whether there is anything to wait for."""
         state = self.run.loop.state
         reasons = self._reasons(state)
-        self.stories.settle(state, reasons)
+        over = self.stories.settle(state, reasons)
         fresh = {name: reason for name, reason in reasons.items() if self._is_fresh(name, reason)}
-        self.board.turn(state, self.stories, fresh)
+        self.board.turn(state, self.stories, over, fresh)
         if self.run.loop.coming or state.leaving or any(s.phase is Phase.RUNNING for s in state.standings.values()):
             return True
         hope = any(reason.waiting is Waiting.HELPS for reason in reasons.values())

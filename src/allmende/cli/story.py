@@ -56,13 +56,16 @@ class Stories:
             case _:
                 pass
 
-    def settle(self, state: State, reasons: dict[str, Reason]) -> None:
-        """Take over who is over, and why the others wait."""
+    def settle(self, state: State, reasons: dict[str, Reason]) -> list[Story]:
+        """Take over who is over, and why the others wait; returns those that ended since the last time."""
+        over = []
         for name, story in self.by_name.items():
             outcome = state.outcomes.get(name)
             if outcome is not None and story.ended is None:
                 story.ended, story.ok = outcome.ended, outcome.ok
+                over.append(story)
             story.reason = reasons.get(name)
+        return over
 
     @property
     def failed(self) -> bool:

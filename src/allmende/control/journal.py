@@ -115,6 +115,12 @@ def read(path: Path) -> Iterator[Line]:
                 ) from None
 
 
+def differences(one: State, other: State) -> tuple[str, ...]:
+    """The names of the facts in which two states differ; the index is derived and not compared."""
+    facts = [name for name in State.__slots__ if name != "index"]
+    return tuple(name for name in facts if getattr(one, name) != getattr(other, name))
+
+
 def replay(path: Path) -> State:
     """The state that a journal file leads to. Raises as `read` does."""
     state = State()

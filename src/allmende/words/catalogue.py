@@ -12,18 +12,17 @@ from allmende.words.params import Kind
 class Catalogue(Struct, frozen=True):
     """All the texts of one language; a template's {names} are the params of what it tells.
 
-    `reasons`: one sentence per code. `given`: the sentence that takes its place when that param is there (not
-    empty, not 0). `waiting`: the closing sentence; `growing`: its place for what runs already. `on_model` and
-    `guarantee` wrap or follow a reason that carries those params beyond its own. `screen`: what live output says
+    `reasons`: one sentence per code. `given`: the sentence that takes its place when those params say something
+    (no empty text, more than 0); the first that applies counts. `waiting`: the closing sentence; `growing`: its
+    place for what runs already. `on_model` wraps a finding about one GPU model. `screen`: what live output says
     besides. `figure` writes one param.
     """
 
     reasons: Mapping[Code, str]
-    given: Mapping[tuple[Code, str], str]
+    given: Mapping[tuple[Code, tuple[str, ...]], str]
     waiting: Mapping[Waiting, str]
     growing: str
     on_model: str
-    guarantee: str
     causes: Mapping[Cause, str]
     claimed: str
     decisions: Mapping[str, str]

@@ -8,7 +8,10 @@ from allmende.words.catalogue import Catalogue
 from allmende.words.figure import cpus, memory, span
 from allmende.words.params import Kind
 
-_WHEN = {"after": "in any way", "afterok": "well", "afternotok": "badly"}
+_WORDS = {
+    Kind.WHEN: {"after": "in any way", "afterok": "well", "afternotok": "badly"},
+    Kind.STATE: {"not_ready": "not ready"},
+}
 _TIME = {DAY: " d", HOUR: " h", MINUTE: " min", SECOND: " s"}
 _NOUN = {
     Kind.PODS: "pod",
@@ -25,7 +28,7 @@ def figure(kind: Kind, value: Param) -> str:
     if kind in _NOUN:
         return f"{value} {_NOUN[kind]}{'' if str(value) == '1' else 's'}"
     if isinstance(value, str):
-        return _WHEN.get(value, value) if kind is Kind.WHEN else value
+        return _WORDS.get(kind, {}).get(value, value)
     match kind:
         case Kind.UNITS:
             return f"{show_gpus(value)} GPU{'s' if value > GPU or value == 0 else ''}"
@@ -62,16 +65,16 @@ _REASONS = {
     Code.NO_BORROWING: (
         "It asks for {asked} and does not borrow; project {project} uses {used} of its guarantee of {guarantee}."
     ),
-    Code.MAINTENANCE: (
-        "It has no time limit, and maintenance of node {node} begins at {start};"
-        " with a limit of at most {limit_needed} it can start now."
-    ),
-    Code.TAINT: "It does not tolerate the taint {taint} of the nodes that could take it ({nodes}, such as {node}).",
+    Code.MAINTENANCE: "Nothing may run on node {node} during its maintenance from {start} until {end}.",
+    Code.TAINT: "It does not tolerate the taint {taint} of nodes that could take it, such as {node}.",
     Code.MODEL: "No node has GPUs of model {model}.",
     Code.LABELS: "No node carries the labels that it asks for ({labels}).",
-    Code.NODES_CLOSED: "The nodes that could take it accept nothing new ({nodes}, such as {node}: {why}).",
+    Code.NODES_CLOSED: "There is no node that could take it.",
     Code.GPU_NEVER: "A pod asks for {asked} on one node, and the largest node has {most}.",
-    Code.TOTAL_NEVER: "It asks for {asked} together ({pods}), and all nodes that it may use have {total}.",
+    Code.TOTAL_NEVER: (
+        "It asks for {asked} together ({pods}), and all nodes that it may use have {total},"
+        " with places for {places} such pods."
+    ),
     Code.GPU_MEMORY_NEVER: "A pod asks for {asked} of GPU memory, and the largest GPU has {largest}.",
     Code.GPU_MEMORY_UNKNOWN: (
         "The GPU memory of node {node} is unknown (not reported), so no request by memory can be placed there."
@@ -79,25 +82,33 @@ _REASONS = {
     Code.CPU_NEVER: "A pod asks for {asked} on one node, and the largest node has {most}.",
     Code.RAM_NEVER: "A pod asks for {asked} of memory on one node, and the largest node has {most}.",
     Code.ONE_NODE: "A pod asks for {asked} on one node; at most {most} on one node and {free} in all are free.",
-    Code.GPUS: "It asks for {asked} together, and the free ones it may use come to {free}.",
+    Code.GPUS: "A pod asks for {asked}, and the free ones that it may use come to {free}.",
     Code.SHARE: "A pod asks for {asked}, and the most that is left on one GPU is {most}.",
     Code.GPU_MEMORY: "A pod asks for {asked} of GPU memory, and the most that is left on one GPU is {most}.",
-    Code.SLOTS: "It asks for {asked}, and the free ones come to {free}.",
+    Code.SLOTS: "A pod asks for {asked} and can get {free}.",
     Code.DISTINCT: "A pod asks for slots on {asked}, all different, and slots are free on {have}.",
     Code.CPU: "A pod asks for {asked}, and the most that is free beside the GPUs it needs is {most}, on node {node}.",
     Code.RAM: "A pod asks for {asked} of memory, and the most that is free on a node is {most}, on node {node}.",
-    Code.POD_SLOTS: "It asks for {asked}, and the free ones come to {free}.",
-    Code.EXCLUSIVE: "Exclusive use of node {node} stands in the way: {by} runs there.",
+    Code.POD_SLOTS: "A pod needs {asked}, and nodes that could take it have {free} left.",
+    Code.EXCLUSIVE: "Exclusive use of node {node} stands in the way.",
     Code.GANG: "Its {needed} are placed together or not at all, and there is room for {placeable}.",
     Code.DOMAIN: (
-        "Its {needed} must be together in one {level}; the one with the most room, {best}, can take {placeable}."
+        "Its {needed} must be together in one {level}; the one with the most room, {domain}, can take {placeable}."
     ),
     Code.SPREAD: "Each of its pods needs its own {level}: {needed} are needed, and {have} have room.",
     Code.EVICTING: "It is waiting for evicted pods to leave the room that is kept for it ({pods}).",
     Code.LEAVING: "Pods of its own last attempt are still ending.",
     Code.AHEAD: "{workload} is ahead of it in a strict queue and waits for the same nodes.",
-    Code.RESERVED: "The room that it could use is reserved for {workload} until {until}.",
+    Code.RESERVED: "The room that it could use is reserved for {workload}, which comes first.",
     Code.EVICTIONS_OFF: "It could start only by evicting running work, and evictions are switched off.",
+    Code.BORROWING: (
+        "Project {project} uses {used} and would be above its guarantee of {guarantee} with it,"
+        " so no running work is evicted for it."
+    ),
+    Code.NOTHING_TO_RECLAIM: (
+        "Project {project} uses {used} of its guarantee of {guarantee},"
+        " but evicting what others hold above theirs would not make room for it."
+    ),
     Code.GROWTH_CAP: "It runs and wants {missing} more; project {project} uses {used} of its limit of {cap}.",
     Code.GROWTH_ROOM: "It runs and wants {missing} more, for which there is no room yet.",
     Code.PROFILE: "No node offers the MIG profile {profile}.",
@@ -105,16 +116,26 @@ _REASONS = {
 }
 
 _GIVEN = {
-    (Code.CAP, "model"): (
+    (Code.CAP, ("model",)): (
         "It asks for {asked} of model {model} together; project {project} uses {used} of its {model} limit of {cap}."
     ),
-    (Code.CAP_NEVER, "model"): (
+    (Code.CAP_NEVER, ("model",)): (
         "It asks for {asked} of model {model} together, more than the {model} limit of {cap} of project {project}."
     ),
-    (Code.MAINTENANCE, "limit"): (
+    (Code.MAINTENANCE, ("limit", "limit_needed")): (
         "Its time limit of {limit} reaches into the maintenance of node {node}, which begins at {start};"
         " with a limit of at most {limit_needed} it can start now."
     ),
+    (Code.MAINTENANCE, ("limit_needed",)): (
+        "It has no time limit, and maintenance of node {node} begins at {start};"
+        " with a limit of at most {limit_needed} it can start now."
+    ),
+    (Code.NODES_CLOSED, ("node", "why")): (
+        "The nodes that could take it accept nothing new ({nodes}, such as {node}: {why})."
+    ),
+    (Code.NODES_CLOSED, ("node",)): "The nodes that could take it accept nothing new ({nodes}, such as {node}).",
+    (Code.EXCLUSIVE, ("by",)): "Exclusive use of node {node} stands in the way: {by} runs there.",
+    (Code.RESERVED, ("until",)): "The room that it could use is reserved for {workload} until {until}.",
 }
 
 _WAITING = {
@@ -198,9 +219,6 @@ CATALOGUE = Catalogue(
     waiting=_WAITING,
     growing="Waiting helps: the rest comes by itself.",
     on_model="{model}: {sentence}",
-    guarantee=(
-        "Project {project} would be above its guarantee of {guarantee} with it, so nothing is taken back for it."
-    ),
     causes=_CAUSES,
     claimed="{text} (for {claimant})",
     decisions=_DECISIONS,

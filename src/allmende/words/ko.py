@@ -8,7 +8,10 @@ from allmende.words.catalogue import Catalogue
 from allmende.words.figure import cpus, memory, span
 from allmende.words.params import Kind
 
-_WHEN = {"after": "어떻게든", "afterok": "정상으로", "afternotok": "실패로"}
+_WORDS = {
+    Kind.WHEN: {"after": "어떻게든", "afterok": "정상으로", "afternotok": "실패로"},
+    Kind.STATE: {"not_ready": "준비되지 않음", "cordoned": "새 배치 중단됨"},
+}
 _TIME = {DAY: "일", HOUR: "시간", MINUTE: "분", SECOND: "초"}
 _NOUN = {
     Kind.PODS: "파드",
@@ -26,7 +29,7 @@ def figure(kind: Kind, value: Param) -> str:
     if kind is Kind.GPU_HOURS:
         return f"{value} GPU시간"
     if isinstance(value, str):
-        return _WHEN.get(value, value) if kind is Kind.WHEN else value
+        return _WORDS.get(kind, {}).get(value, value)
     match kind:
         case Kind.UNITS:
             return f"GPU {show_gpus(value)}개"
@@ -71,16 +74,16 @@ _REASONS = {
         "{asked}를 빌리지 않는 조건으로 요청했으나, 프로젝트 {project}에서는 보장량 {guarantee} 중"
         " {used}를 사용하고 있습니다."
     ),
-    Code.MAINTENANCE: (
-        "시간 제한이 없는 작업인데, 노드 {node}의 점검이 {start}에 시작됩니다."
-        " 시간 제한을 {limit_needed} 이하로 정하면 지금 시작할 수 있습니다."
-    ),
-    Code.TAINT: "사용할 수 있는 노드에 허용하지 않은 테인트 {taint} 표시가 있습니다({nodes}, 예: {node}).",
+    Code.MAINTENANCE: "노드 {node}의 점검이 {start}부터 {end}까지 이어지며, 그동안에는 아무것도 실행할 수 없습니다.",
+    Code.TAINT: "사용할 수 있는 노드에 이 작업이 허용하지 않는 테인트 {taint} 표시가 있습니다(예: {node}).",
     Code.MODEL: "{model} 모델의 GPU를 가진 노드가 없습니다.",
     Code.LABELS: "요청한 레이블({labels})을 모두 가진 노드가 없습니다.",
-    Code.NODES_CLOSED: "사용할 수 있는 노드가 새 작업을 받지 않습니다({nodes}, 예: {node} - {why}).",
+    Code.NODES_CLOSED: "이 작업을 받을 수 있는 노드가 없습니다.",
     Code.GPU_NEVER: "파드 하나가 한 노드에서 {asked}를 요청했으나, 가장 큰 노드에 있는 것은 {most}입니다.",
-    Code.TOTAL_NEVER: "{asked}를 함께 요청했으나({pods}), 사용할 수 있는 노드 전체에 있는 것은 {total}입니다.",
+    Code.TOTAL_NEVER: (
+        "{asked}를 함께 요청했으나({pods}), 사용할 수 있는 노드 전체에 있는 것은 {total}이고"
+        " 그런 파드를 {places}개까지만 배치할 수 있습니다."
+    ),
     Code.GPU_MEMORY_NEVER: "파드 하나의 GPU 메모리 요청량은 {asked}인데, 가장 큰 GPU의 메모리는 {largest}입니다.",
     Code.GPU_MEMORY_UNKNOWN: (
         "노드 {node}의 GPU 메모리 크기가 보고되지 않아 알 수 없으므로, 메모리로 요청한 작업을 배치할 수 없습니다."
@@ -91,26 +94,34 @@ _REASONS = {
         "파드 하나가 한 노드에서 {asked}를 요청했으나, 한 노드에 남은 것은 최대 {most}이고"
         " 전체에 남은 것은 {free}입니다."
     ),
-    Code.GPUS: "{asked}를 함께 요청했으나, 사용할 수 있는 것 중 비어 있는 것은 {free}입니다.",
+    Code.GPUS: "파드 하나가 {asked}를 요청했으나, 사용할 수 있는 것 중 비어 있는 것은 {free}입니다.",
     Code.SHARE: "파드 하나가 {asked}를 요청했으나, GPU 하나에 남은 것은 최대 {most}입니다.",
     Code.GPU_MEMORY: "파드 하나의 GPU 메모리 요청량은 {asked}인데, GPU 하나에 남은 메모리는 최대 {most}입니다.",
-    Code.SLOTS: "{asked}를 요청했으나, 비어 있는 것은 {free}입니다.",
+    Code.SLOTS: "파드 하나가 {asked}를 요청했으나, 얻을 수 있는 것은 {free}입니다.",
     Code.DISTINCT: "파드 하나가 서로 다른 {asked}의 슬롯을 요청했으나, 빈 슬롯이 있는 것은 {have}입니다.",
     Code.CPU: "파드 하나가 {asked}를 요청했으나, 필요한 GPU 옆에 남은 것은 최대 {most}입니다(노드 {node}).",
     Code.RAM: "파드 하나의 메모리 요청량은 {asked}인데, 한 노드에 남은 메모리는 최대 {most}입니다(노드 {node}).",
-    Code.POD_SLOTS: "{asked}를 요청했으나, 비어 있는 것은 {free}입니다.",
-    Code.EXCLUSIVE: "노드 {node}의 단독 사용 때문에 배치할 수 없습니다. 그 노드에서 실행 중인 작업: {by}.",
+    Code.POD_SLOTS: "파드 하나에 {asked}가 필요하지만, 사용할 수 있는 노드에 남은 것은 {free}입니다.",
+    Code.EXCLUSIVE: "노드 {node}의 단독 사용 때문에 배치할 수 없습니다.",
     Code.GANG: "{needed}를 모두 함께 배치해야 하지만, 지금 배치할 수 있는 것은 {placeable}입니다.",
     Code.DOMAIN: (
-        "{needed}를 {level} 하나에 함께 배치해야 하지만, 자리가 가장 많은 {best}에 들어갈 수 있는 것은"
+        "{needed}를 {level} 하나에 함께 배치해야 하지만, 자리가 가장 많은 {domain}에 들어갈 수 있는 것은"
         " {placeable}입니다."
     ),
     Code.SPREAD: "파드마다 서로 다른 {level}에 있어야 합니다. 필요한 수는 {needed}, 자리가 있는 수는 {have}입니다.",
     Code.EVICTING: "이 작업의 자리에서 퇴거 중인 파드가 떠나기를 기다립니다({pods}).",
     Code.LEAVING: "이 작업의 지난 시도에 속한 파드가 아직 종료되는 중입니다.",
     Code.AHEAD: "엄격한 순서의 대기열에서 같은 노드를 기다리는 작업이 앞에 있습니다: {workload}.",
-    Code.RESERVED: "사용할 수 있는 자리가 {until}까지 다른 작업에 예약되어 있습니다: {workload}.",
+    Code.RESERVED: "사용할 수 있는 자리가 먼저 온 작업에 예약되어 있습니다: {workload}.",
     Code.EVICTIONS_OFF: "실행 중인 작업을 퇴거시켜야만 시작할 수 있는데, 퇴거 기능이 꺼져 있습니다.",
+    Code.BORROWING: (
+        "프로젝트 {project}에서는 {used}를 사용하고 있어 이 작업까지 더하면 보장량 {guarantee}를 넘으므로,"
+        " 실행 중인 작업을 퇴거시키지 않습니다."
+    ),
+    Code.NOTHING_TO_RECLAIM: (
+        "프로젝트 {project}에서는 보장량 {guarantee} 중 {used}를 사용하고 있지만, 다른 프로젝트의 초과분을"
+        " 모두 되찾아도 이 작업의 자리가 나지 않습니다."
+    ),
     Code.GROWTH_CAP: (
         "실행 중이며 {missing}를 더 원하지만, 프로젝트 {project}에서는 한도 {cap} 중 {used}를 사용하고 있습니다."
     ),
@@ -120,17 +131,27 @@ _REASONS = {
 }
 
 _GIVEN = {
-    (Code.CAP, "model"): (
+    (Code.CAP, ("model",)): (
         "{model} 모델의 {asked}를 함께 요청했으나, 프로젝트 {project}에서는 이 모델의 한도 {cap} 중"
         " {used}를 사용하고 있습니다."
     ),
-    (Code.CAP_NEVER, "model"): (
+    (Code.CAP_NEVER, ("model",)): (
         "{model} 모델의 {asked}를 함께 요청했으나, 프로젝트 {project}에서 이 모델의 한도는 {cap}입니다."
     ),
-    (Code.MAINTENANCE, "limit"): (
+    (Code.MAINTENANCE, ("limit", "limit_needed")): (
         "시간 제한이 {limit}인 작업인데, 노드 {node}의 점검이 그 전인 {start}에 시작됩니다."
         " 시간 제한을 {limit_needed} 이하로 정하면 지금 시작할 수 있습니다."
     ),
+    (Code.MAINTENANCE, ("limit_needed",)): (
+        "시간 제한이 없는 작업인데, 노드 {node}의 점검이 {start}에 시작됩니다."
+        " 시간 제한을 {limit_needed} 이하로 정하면 지금 시작할 수 있습니다."
+    ),
+    (Code.NODES_CLOSED, ("node", "why")): (
+        "사용할 수 있는 노드가 새 작업을 받지 않습니다({nodes}, 예: {node} - {why})."
+    ),
+    (Code.NODES_CLOSED, ("node",)): "사용할 수 있는 노드가 새 작업을 받지 않습니다({nodes}, 예: {node}).",
+    (Code.EXCLUSIVE, ("by",)): "노드 {node}의 단독 사용 때문에 배치할 수 없습니다. 그 노드에서 실행 중인 작업: {by}.",
+    (Code.RESERVED, ("until",)): "사용할 수 있는 자리가 {until}까지 다른 작업에 예약되어 있습니다: {workload}.",
 }
 
 _WAITING = {
@@ -214,7 +235,6 @@ CATALOGUE = Catalogue(
     waiting=_WAITING,
     growing="기다리면 나머지는 저절로 시작됩니다.",
     on_model="{model}: {sentence}",
-    guarantee="이 작업까지 더하면 프로젝트 {project}의 보장량 {guarantee}를 넘으므로, 다른 작업을 내보내지 않습니다.",
     causes=_CAUSES,
     claimed="{text} (요청한 작업: {claimant})",
     decisions=_DECISIONS,

@@ -23,15 +23,11 @@ class Kind(StrEnum):
     SPAN = "span"  # microseconds; the seconds are said too
     CLOCK = "clock"  # a moment in microseconds
     WHEN = "when"  # how a dependency must end
+    STATE = "state"  # of a node, or why it is closed
 
 
-COMMON = {
-    "model": Kind.NAME,
-    "project": Kind.NAME,
-    "used": Kind.UNITS,
-    "guarantee": Kind.UNITS,
-}
-"""What any reason may carry besides its own: the GPU model it was found for, the guarantee that forbids taking back."""
+COMMON = {"model": Kind.NAME}
+"""What any reason may carry besides its own: the GPU model, or models, that it was found for."""
 
 PARAMS: dict[Code, dict[str, Kind]] = {
     Code.NOT_CONSIDERED: {},
@@ -52,6 +48,7 @@ PARAMS: dict[Code, dict[str, Kind]] = {
         "project": Kind.NAME,
         "used": Kind.UNITS,
         "cap": Kind.UNITS,
+        "left": Kind.UNITS,
         "asked": Kind.UNITS,
         "model": Kind.NAME,
     },
@@ -70,19 +67,25 @@ PARAMS: dict[Code, dict[str, Kind]] = {
         "guarantee": Kind.UNITS,
         "asked": Kind.UNITS,
     },
-    Code.MAINTENANCE: {"node": Kind.NAME, "start": Kind.CLOCK, "limit_needed": Kind.SPAN, "limit": Kind.SPAN},
-    Code.TAINT: {"taint": Kind.NAME, "nodes": Kind.NODES, "node": Kind.NAME},
+    Code.MAINTENANCE: {
+        "node": Kind.NAME,
+        "start": Kind.CLOCK,
+        "end": Kind.CLOCK,
+        "limit_needed": Kind.SPAN,
+        "limit": Kind.SPAN,
+    },
+    Code.TAINT: {"taint": Kind.NAME, "node": Kind.NAME},
     Code.MODEL: {"model": Kind.NAME},
     Code.LABELS: {"labels": Kind.NAME},
-    Code.NODES_CLOSED: {"nodes": Kind.NODES, "node": Kind.NAME, "why": Kind.NAME},
+    Code.NODES_CLOSED: {"nodes": Kind.NODES, "node": Kind.NAME, "why": Kind.STATE},
     Code.GPU_NEVER: {"asked": Kind.GPUS, "most": Kind.GPUS},
-    Code.TOTAL_NEVER: {"pods": Kind.PODS, "asked": Kind.UNITS, "total": Kind.UNITS},
+    Code.TOTAL_NEVER: {"pods": Kind.PODS, "asked": Kind.GPUS, "total": Kind.GPUS, "places": Kind.COUNT},
     Code.GPU_MEMORY_NEVER: {"asked": Kind.MIB, "largest": Kind.MIB},
     Code.GPU_MEMORY_UNKNOWN: {"node": Kind.NAME},
     Code.CPU_NEVER: {"asked": Kind.CPUS, "most": Kind.CPUS},
     Code.RAM_NEVER: {"asked": Kind.BYTES, "most": Kind.BYTES},
     Code.ONE_NODE: {"asked": Kind.GPUS, "most": Kind.GPUS, "free": Kind.GPUS},
-    Code.GPUS: {"asked": Kind.UNITS, "free": Kind.UNITS},
+    Code.GPUS: {"asked": Kind.GPUS, "free": Kind.GPUS},
     Code.SHARE: {"asked": Kind.UNITS, "most": Kind.UNITS},
     Code.GPU_MEMORY: {"asked": Kind.MIB, "most": Kind.MIB},
     Code.SLOTS: {"asked": Kind.SLOTS, "free": Kind.SLOTS},
@@ -92,13 +95,25 @@ PARAMS: dict[Code, dict[str, Kind]] = {
     Code.POD_SLOTS: {"asked": Kind.POD_SLOTS, "free": Kind.POD_SLOTS},
     Code.EXCLUSIVE: {"node": Kind.NAME, "by": Kind.NAME},
     Code.GANG: {"needed": Kind.PODS, "placeable": Kind.PODS},
-    Code.DOMAIN: {"level": Kind.NAME, "needed": Kind.PODS, "best": Kind.NAME, "placeable": Kind.PODS},
+    Code.DOMAIN: {"level": Kind.NAME, "needed": Kind.PODS, "domain": Kind.NAME, "placeable": Kind.PODS},
     Code.SPREAD: {"level": Kind.NAME, "needed": Kind.COUNT, "have": Kind.COUNT},
     Code.EVICTING: {"pods": Kind.PODS},
     Code.LEAVING: {},
     Code.AHEAD: {"workload": Kind.NAME},
     Code.RESERVED: {"workload": Kind.NAME, "until": Kind.CLOCK},
     Code.EVICTIONS_OFF: {},
+    Code.BORROWING: {
+        "project": Kind.NAME,
+        "used": Kind.UNITS,
+        "guarantee": Kind.UNITS,
+        "asked": Kind.UNITS,
+    },
+    Code.NOTHING_TO_RECLAIM: {
+        "project": Kind.NAME,
+        "used": Kind.UNITS,
+        "guarantee": Kind.UNITS,
+        "asked": Kind.UNITS,
+    },
     Code.GROWTH_CAP: {"missing": Kind.PODS, "project": Kind.NAME, "used": Kind.UNITS, "cap": Kind.UNITS},
     Code.GROWTH_ROOM: {"missing": Kind.PODS},
     Code.PROFILE: {"profile": Kind.NAME},

@@ -1,6 +1,6 @@
 """Reasons, decisions and events as text. A missing figure shows as '?', for a sentence may never stop the loop."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from string import Formatter
 from typing import assert_never
 
@@ -8,7 +8,7 @@ from allmende.model import event as events
 from allmende.model.cluster import Pod, PodId
 from allmende.model.decision import Cause, Close, Decision, Evict, Grow, Hold, Release, Start, Stop
 from allmende.model.event import Event
-from allmende.model.reason import Code, Param, Reason
+from allmende.model.reason import Param, Reason
 from allmende.model.request import units_asked
 from allmende.model.workload import Workload
 from allmende.words import en, ko
@@ -25,8 +25,7 @@ def say(reason: Reason, language: str = "en") -> str:
     Raises KeyError for a language without a catalogue (see LANGUAGES).
     """
     words = _CATALOGUES[language]
-    sentences = [_sentence(reason, words)]
-    sentences += [_sentence(part, words) for part in reason.parts]
+    sentences = _sentences(reason, words, "")
     if reason.code in GROWING:
         sentences.append(words.growing)
     elif reason.code not in UNTOLD:
@@ -34,37 +33,48 @@ def say(reason: Reason, language: str = "en") -> str:
     return " ".join(sentences)
 
 
-def screen(key: str, language: str = "en", **params: object) -> str:
-    """One of the words that live output shows besides reasons, decisions and events."""
-    return _CATALOGUES[language].screen[key].format(**params)
-
-
-def _sentence(reason: Reason, words: Catalogue) -> str:
-    """One finding, with the model it was found for and the guarantee that forbids more, where it carries them."""
-    given = (words.given.get((reason.code, name)) for name, value in sorted(reason.params.items()) if value)
-    template = next((text for text in given if text), words.reasons[reason.code])
-    shown = _figures(reason.code, reason.params, words)
-    used = _names(template)
+def _sentences(reason: Reason, words: Catalogue, model: str) -> list[str]:
+    """One finding and what it comes from; `model`: the GPU model that the sentence before was about."""
+    shown = _Figures(reason, words)
+    template = _template(reason, words)
     text = template.format_map(shown)
-    if reason.params.get("model") and "model" not in used:
-        text = words.on_model.format_map({"model": shown["model"], "sentence": text})
-    if "guarantee" in reason.params and "guarantee" not in used:
-        text = f"{text} {words.guarantee.format_map(shown)}"
-    return text
+    about = str(reason.params.get("model") or model)
+    if about != model and "model" not in _names(template):
+        text = words.on_model.format(model=about, sentence=text)
+    return [text, *(sentence for part in reason.parts for sentence in _sentences(part, words, about))]
+
+
+def _template(reason: Reason, words: Catalogue) -> str:
+    for (code, needed), text in words.given.items():
+        if code is reason.code and all(_says_something(reason.params.get(name, "")) for name in needed):
+            return text
+    return words.reasons[reason.code]
+
+
+def _says_something(value: Param) -> bool:
+    return value > 0 if isinstance(value, int) else bool(value)
 
 
 class _Figures(dict[str, str]):
+    """A reason's params as they are written."""
+
+    def __init__(self, reason: Reason, words: Catalogue) -> None:
+        kinds = {**COMMON, **PARAMS[reason.code]}
+        super().__init__(
+            (name, words.figure(kinds.get(name, Kind.NAME), value)) for name, value in reason.params.items()
+        )
+
     def __missing__(self, name: str) -> str:
         return "?"
 
 
-def _figures(code: Code, params: Mapping[str, Param], words: Catalogue) -> _Figures:
-    kinds = {**COMMON, **PARAMS[code]}
-    return _Figures({name: words.figure(kinds.get(name, Kind.NAME), value) for name, value in params.items()})
-
-
 def _names(template: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(template) if name}
+
+
+def screen(key: str, language: str = "en", **params: object) -> str:
+    """One of the words that live output shows besides reasons, decisions and events."""
+    return _CATALOGUES[language].screen[key].format(**params)
 
 
 def say_decision(decision: Decision, language: str = "en") -> str:

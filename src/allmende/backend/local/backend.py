@@ -63,6 +63,14 @@ class LocalBackend:
         """The leading process of each pod that is not over."""
         return {pod: running.process.pid for pod, running in self._running.items()}
 
+    @property
+    def remains(self) -> int:
+        """How many processes of this run live, wherever they went."""
+        held = strays(f"{self._token}/")
+        for descriptor in held:
+            os.close(descriptor)
+        return len(held)
+
     # -- orders -------------------------------------------------------------------------------------------------
 
     def start(self, pods: Sequence[Pod], workload: Workload) -> None:
