@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 
 from allmende.engine.draft import Draft
 from allmende.engine.room import RUN, Room, slots
-from allmende.engine.victim import FREE, Claimant, Price, Victim, add, price
+from allmende.engine.victim import FREE, UNBOUNDED, Claimant, Price, Victim, add, price
 from allmende.model.request import Ask
 from allmende.model.units import GPU
 
@@ -27,6 +27,7 @@ def groups(claimant: Claimant, room: Room, *, local: bool, without: frozenset[st
     """The workloads on a node that may give way. `local`: whole ones only if all their pods are on this node."""
     herd = claimant.herd
     found: dict[str, Group] = {}
+    here = room.node.name
     for pod in room.pods.values():
         name = pod.workload
         if name in found or name in without or not herd.running(name):
@@ -34,9 +35,9 @@ def groups(claimant: Claimant, room: Room, *, local: bool, without: frozenset[st
         extra, whole = herd.of(name)
         if not claimant.may_take(whole.workload, whole.branch):
             continue
-        here = room.node.name
-        surplus = [victim for victim in extra if victim.pods[0].node == here]
-        all_here = not local or all(p.node == here for p in whole.pods)
+        slack = UNBOUNDED if whole.branch is claimant.branch else claimant.slack(whole.branch)
+        surplus = [victim for victim in extra if victim.pods[0].node == here and victim.units <= slack]
+        all_here = whole.units <= slack and (not local or all(p.node == here for p in whole.pods))
         if surplus or all_here:
             found[name] = (surplus, whole if all_here else None)
     return [found[name] for name in sorted(found)]

@@ -112,6 +112,9 @@ class Index:
                 masks.move(room, free)
             if (room.partial > 0) != partial:
                 masks.partial ^= 1 << room.pos
+        if mode == LEAVE and room.pos >= 0:
+            bit = 1 << room.pos
+            masks.leaving = masks.leaving | bit if room.count[LEAVE] else masks.leaving & ~bit
         if sign < 0:
             if room.pos >= 0:
                 masks.grown |= 1 << room.pos

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from allmende.engine.room import Room
+from allmende.engine.room import LEAVE, Room
 from allmende.model.request import Where
 
 Path = tuple[str, ...]
@@ -32,10 +32,10 @@ class Masks:
     """Which nodes are where: `by_free[k]` open nodes with k wholly free GPUs, `partial` those with a partly free one.
 
     `bare` has no GPU at all; `bounded` states CPU, memory or pod slots; `grown` gained room since the last pass;
-    `windows` has maintenance ahead.
+    `leaving` has pods that are still to leave; `windows` has maintenance ahead.
     """
 
-    __slots__ = ("_domains", "_where", "aside", "bare", "bounded", "by_free", "every", "grown", "levels", "partial", "rooms", "shared", "windows")
+    __slots__ = ("_domains", "_where", "aside", "bare", "bounded", "by_free", "every", "grown", "leaving", "levels", "partial", "rooms", "shared", "windows")
 
     def __init__(self, rooms: Iterable[Room] = (), levels: tuple[str, ...] = ()) -> None:
         self.rooms: list[Room] = list(rooms)
@@ -50,7 +50,7 @@ class Masks:
         """Read every node's facts again."""
         most = max((len(room.sound) for room in self.rooms), default=0)
         self.by_free = [0] * (most + 1)
-        self.partial = self.bare = self.bounded = self.windows = self.shared = 0
+        self.partial = self.bare = self.bounded = self.windows = self.shared = self.leaving = 0
         self.aside = False
         self._where: dict[tuple[Where, str], int] = {}
         self._domains: dict[str, dict[Path, int]] = {}
@@ -64,6 +64,8 @@ class Masks:
                 self.windows |= bit
             if node.slots:
                 self.shared |= bit
+            if room.count[LEAVE]:
+                self.leaving |= bit
             self.aside = self.aside or bool(node.only_for)
             if room.open:
                 self.by_free[room.free] |= bit

@@ -19,7 +19,7 @@ from allmende.engine.mask import bits
 from allmende.engine.place import Site
 from allmende.engine.room import HELD, Room, slots
 from allmende.engine.shape import Shape
-from allmende.engine.victim import FREE, Claimant, Price, Victim, add, price
+from allmende.engine.victim import FREE, UNBOUNDED, Claimant, Price, Victim, add, price
 from allmende.model.request import Ask
 from allmende.model.units import GPU
 from allmende.model.workload import Workload
@@ -127,29 +127,70 @@ class Hunt:
         self.steps = steps
         self.improved: list[int] = []
         self._rankings: dict[object, Ranking] = {}
+        self._grounds: dict[object, tuple[int, int]] = {}
         self._spent = 0
 
     def find(self, claimant: Claimant, workload: Workload, shape: Shape, usable: int, *, capped: bool = False) -> Answer | None:
         """The cheapest victims that let the minimum of `shape` be placed on nodes of `usable`; None = there are none."""
         masks = self.draft.index.masks
         usable &= masks.open
+        ground, units = self._ground(claimant)
+        if not ground & usable and not masks.leaving & usable:
+            return None
+        if units + self._free_units(usable) < claimant.units:
+            return None
         ask = shape.single
         if ask is None or capped or (shape.level and sum(shape.counts) > 1):
             claimant.capped = capped
             return self._by_sets(claimant, workload, shape, usable)
         mask = masks.allowed(shape.roles[0][1], workload.project) & usable
-        if ask.whole:
-            mask = self._big_enough(mask, ask.whole)
         if sum(shape.counts) == 1:
-            return self._one_pod(claimant, workload, shape, ask, mask)
+            return self._one_pod(claimant, workload, shape, ask, mask & (ground | masks.leaving))
+        if ask.whole:
+            mask &= ground | masks.leaving | masks.with_free(ask.whole)
         return Gang(self, claimant, workload, ask, shape.counts[0], mask).solve()
 
-    def _big_enough(self, mask: int, whole: int) -> int:
-        rooms = self.draft.index.masks.rooms
+    def _ground(self, claimant: Claimant) -> tuple[int, int]:
+        """The nodes of everybody who might have to go, and what they hold; it only shrinks within a pass."""
+        key = (claimant.branch, claimant.priority, claimant.inside, claimant.model)
+        found = self._grounds.get(key)
+        if found is None:
+            index = self.draft.index
+            nodes: set[str] = set()
+            units = 0
+            for branch in index.tree.branches.values():
+                if not branch.workloads:
+                    continue
+                slack = UNBOUNDED if branch is claimant.branch else claimant.slack(branch)
+                given = 0
+                for name in branch.workloads if slack >= 0 else ():
+                    if not claimant.herd.running(name):
+                        continue
+                    extra, whole = claimant.herd.of(name)
+                    if not claimant.may_take(whole.workload, branch):
+                        continue
+                    for victim in (whole,) if whole.units <= slack else extra:
+                        if victim.units <= slack:
+                            given += victim.units
+                            nodes.update(pod.node for pod in victim.pods)
+                units += min(given, slack)
+            mask = 0
+            for node in nodes:
+                mask |= 1 << index.rooms[node].pos
+            found = self._grounds[key] = (mask, units)
+        return found
+
+    def _free_units(self, usable: int) -> int:
+        """GPU units that are free, or will be when the leaving have left."""
+        masks = self.draft.index.masks
         found = 0
-        for pos in bits(mask):
-            if len(rooms[pos].sound) >= whole:
-                found |= 1 << pos
+        for free, mask in enumerate(masks.by_free):
+            if free:
+                found += free * (mask & usable & ~masks.leaving).bit_count()
+        found *= GPU
+        for pos in bits((masks.leaving | masks.partial) & usable):
+            room = masks.rooms[pos]
+            found += sum(room.left_later(device) for device in range(len(room.sound)))
         return found
 
     def _one_pod(self, claimant: Claimant, workload: Workload, shape: Shape, ask: Ask, mask: int) -> Answer | None:

@@ -39,6 +39,7 @@ Price = tuple[int, tuple[str, ...]]
 """(the additive key as one integer, sorted names): compared as it stands."""
 
 FREE: Price = (0, ())
+UNBOUNDED = 1 << 80  # more units than any cluster has
 
 
 def add(one: Price, other: Price) -> Price:
@@ -132,7 +133,7 @@ class Claimant:
     `even_shares` are the two optional rules of the policy.
     """
 
-    __slots__ = ("_may", "branch", "capped", "herd", "inside", "model", "policy", "priority", "units")
+    __slots__ = ("_may", "_slack", "branch", "capped", "herd", "inside", "model", "policy", "priority", "units")
 
     def __init__(self, herd: Herd, branch: Branch, priority: int, units: int, model: str) -> None:
         self.herd = herd
@@ -144,6 +145,7 @@ class Claimant:
         self.capped = False
         self.inside = self.reach(self._own_lower())
         self._may: dict[Branch, bool] = {}
+        self._slack: dict[Branch, tuple[Branch, ...]] = {}
 
     def _own_lower(self) -> int:
         """Units that lower-priority work of the own project holds: evicting it brings the project down."""
@@ -189,6 +191,25 @@ class Claimant:
             mine, _ = common_ancestor(self.branch, branch)
             return mine <= self.inside or workload.priority < self.priority
         return found
+
+    def slack(self, branch: Branch) -> int:
+        """GPU units that may go from a project at most: the least surplus on its path below the common ancestor.
+
+        A victim larger than this is in no legal set, since whatever goes with it only lowers the surplus further.
+        """
+        found = self._slack.get(branch)
+        if found is None:
+            _, theirs = common_ancestor(self.branch, branch)
+            found = self._slack[branch] = branch.path[:theirs]
+        least = UNBOUNDED
+        for step in found:
+            project = step.project
+            if project.guarantee_by_model:
+                use, guarantee = step.against(self.model)
+                least = min(least, UNBOUNDED if use > guarantee else use - guarantee)
+            elif step.use - project.guarantee < least:
+                least = step.use - project.guarantee
+        return least
 
     def _by_rule(self, branch: Branch, mine: int, theirs: int) -> bool:
         return self.policy.borrowers_evict or self.policy.fair_share_eviction
