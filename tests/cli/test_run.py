@@ -20,6 +20,7 @@ from allmende.model.mistake import Mistake
 from allmende.ports.backend import Remark
 from allmende.words import LANGUAGES
 
+HEADER = '{"type":"Header","format":"allmende-journal","version":%d}\n'
 ALLMENDE = (sys.executable, "-m", "allmende.cli.main")
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60  # seconds that a run of a fraction of one may take on a busy machine
@@ -152,7 +153,7 @@ def test_korean(tmp_path: Path) -> None:
     done = allmende("run", "jobs.yaml", "--virtual-gpus", "2xT4", "--language", "ko", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "결코 시작할 수 없습니다" in done.stdout
-    assert "a: 실행 중입니다" in done.stdout
+    assert "a: 정상으로 끝났습니다" in done.stdout
     assert "waits" not in done.stdout
 
 
@@ -188,7 +189,13 @@ def test_the_example_file_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{}\n", '{"type":"Header","format":"allmende-journal","version":99}\n', '{"type":"Header"}\n{"type":"Odd"}\n'],
+    [
+        "",
+        "{}\n",
+        HEADER % 99,
+        HEADER % 1 + '{"type":"Odd"}\n',
+        HEADER % 1 + '{"type":"Ticked","at":0}\n{"type":"Tick\n',
+    ],
 )
 def test_a_file_that_is_no_event_log_is_refused_with_its_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "log"

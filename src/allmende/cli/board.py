@@ -48,8 +48,12 @@ class Board(Protocol):
         """Something happened or was decided."""
         ...
 
-    def turn(self, state: State, stories: Stories, over: list[Story], fresh: dict[str, Reason]) -> None:
-        """A pass is over; `over`: jobs that ended since the last, `fresh`: reasons that are new."""
+    def end(self, at: int, story: Story) -> None:
+        """A job is over."""
+        ...
+
+    def turn(self, state: State, stories: Stories, fresh: dict[str, Reason]) -> None:
+        """A pass is over; `fresh`: reasons that are new."""
         ...
 
     def __enter__(self) -> Board: ...
@@ -85,10 +89,12 @@ class PlainBoard:
         """Print what happened."""
         self._print(line.at, tell(line, self._language))
 
-    def turn(self, state: State, stories: Stories, over: list[Story], fresh: dict[str, Reason]) -> None:
-        """Print who is over, and the reasons that are new."""
-        for story in over:
-            self._print(state.now, tell_end(story, self._language))
+    def end(self, at: int, story: Story) -> None:
+        """Print that a job is over."""
+        self._print(at, tell_end(story, self._language))
+
+    def turn(self, state: State, stories: Stories, fresh: dict[str, Reason]) -> None:
+        """Print the reasons that are new."""
         for name, reason in fresh.items():
             text = screen("waiting", self._language, workload=name, reason=say(reason, self._language))
             self._print(state.now, text)
@@ -132,17 +138,23 @@ class LiveBoard:
         self._rows: tuple[_Row, ...] = ()
         self._recent: deque[str] = deque(maxlen=RECENT)
         self._lines: tuple[str, ...] = ()
-        self._live = Live(console=console, get_renderable=self._draw, refresh_per_second=4)
+        self._console = console
+        self._live = Live(console=console, get_renderable=self._draw, refresh_per_second=4, transient=True)
 
     def hear(self, line: Line) -> None:
         """Keep what happened among the latest lines."""
-        text = tell(line, self._language)
-        if text:
-            self._recent.append(f"{show_clock(line.at)}  {text}")
+        self._keep(line.at, tell(line, self._language))
 
-    def turn(self, state: State, stories: Stories, over: list[Story], fresh: dict[str, Reason]) -> None:
+    def end(self, at: int, story: Story) -> None:
+        """Keep that a job is over among the latest lines."""
+        self._keep(at, tell_end(story, self._language))
+
+    def _keep(self, at: int, text: str) -> None:
+        if text:
+            self._recent.append(f"{show_clock(at)}  {text}")
+
+    def turn(self, state: State, stories: Stories, fresh: dict[str, Reason]) -> None:
         """Make new rows; the next drawing shows them."""
-        self._recent.extend(f"{show_clock(state.now)}  {tell_end(story, self._language)}" for story in over)
         leaving = {pod[0] for pod in state.leaving}
         self._rows = tuple(self._row(state, story, leaving) for story in stories.by_name.values())
         self._lines = tuple(self._recent)
@@ -168,7 +180,7 @@ class LiveBoard:
             table.add_column(screen(key, self._language), no_wrap=True, justify="right" if key == "since" else "left")
         table.add_column(screen("told", self._language), ratio=1, overflow="ellipsis", no_wrap=True)
         now = self._now()
-        for row in self._rows:
+        for row in _that_fit(self._rows, self._console.height - RECENT - 3):
             passed = "" if row.since is None else show_span(max(0, (row.until or now) - row.since))
             style = _STYLE[row.phase]
             cells = (row.name, row.project, row.gpus, row.state, passed, row.told)
@@ -185,6 +197,14 @@ class LiveBoard:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._live.__exit__(kind, error, trace)
+
+
+def _that_fit(rows: tuple[_Row, ...], most: int) -> tuple[_Row, ...]:
+    """As many rows as the terminal holds: what runs before what waits before what is over."""
+    if len(rows) <= most:
+        return rows
+    rank = {key: place for place, key in enumerate(("running", "ending", "queued", "never", "ended_failed"))}
+    return tuple(sorted(rows, key=lambda row: rank.get(row.phase, len(rank)))[: max(most, 1)])
 
 
 def size(workload: Workload) -> str:

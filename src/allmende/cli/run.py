@@ -32,6 +32,8 @@ from allmende.words import screen
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C or a signal that asks to end, as shells have it."""
+EXPLAINED = 200
+"""Waiting jobs whose reasons are made anew after every turn."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -140,26 +142,31 @@ class _Turn:
         """A line was appended to the journal."""
         self.stories.hear(line)
         self.board.hear(line)
+        story = self.stories.over(line, self.run.loop.state)
+        if story is not None:
+            self.board.end(line.at, story)
 
     def go_on(self) -> bool:
         """Whether there is anything to wait for."""
-        state = self.run.loop.state
-        reasons = self._reasons(state)
-        over = self.stories.settle(state, reasons)
+        loop = self.run.loop
+        state = loop.state
+        busy = bool(loop.coming or state.leaving) or any(s.phase is Phase.RUNNING for s in state.standings.values())
+        reasons = self._reasons(state, every=not busy)
+        self.stories.settle(reasons)
         fresh = {name: reason for name, reason in reasons.items() if self._is_fresh(name, reason)}
-        self.board.turn(state, self.stories, over, fresh)
-        if self.run.loop.coming or state.leaving or any(s.phase is Phase.RUNNING for s in state.standings.values()):
+        self.board.turn(state, self.stories, fresh)
+        if busy:
             return True
         hope = any(reason.waiting is Waiting.HELPS for reason in reasons.values())
-        self.stuck = hope and self.run.loop.wake_at is None
+        self.stuck = hope and loop.wake_at is None
         return hope and not self.stuck
 
-    def _reasons(self, state: State) -> dict[str, Reason]:
-        found = {}
-        for name, standing in state.standings.items():
-            if standing.phase is Phase.QUEUED and (reason := explain(state, name, state.now)) is not None:
-                found[name] = reason
-        return found
+    def _reasons(self, state: State, every: bool) -> dict[str, Reason]:
+        """Why each one waits; of a long queue only those that have no reason yet, unless `every` one counts."""
+        waiting = [name for name, standing in state.standings.items() if standing.phase is Phase.QUEUED]
+        known = {} if every or len(waiting) <= EXPLAINED else self.stories.reasons(waiting)
+        found = {name: known.get(name) or explain(state, name, state.now) for name in waiting}
+        return {name: reason for name, reason in found.items() if reason is not None}
 
     def _is_fresh(self, name: str, reason: Reason) -> bool:
         """Whether another kind of reason than last time: figures that move would flood the screen."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from allmende.control.journal import Line
 from allmende.engine.state import State
 from allmende.model.decision import Cause, Evict, Start
-from allmende.model.event import Submitted
+from allmende.model.event import PodEnded, Submitted
 from allmende.model.reason import Reason, Waiting
 from allmende.model.standing import Phase
 from allmende.model.workload import Workload
@@ -56,16 +56,24 @@ class Stories:
             case _:
                 pass
 
-    def settle(self, state: State, reasons: dict[str, Reason]) -> list[Story]:
-        """Take over who is over, and why the others wait; returns those that ended since the last time."""
-        over = []
+    def over(self, line: Line, state: State) -> Story | None:
+        """The job that this line (already applied) has ended, if any."""
+        name = line.pod[0] if isinstance(line, PodEnded) else getattr(line, "workload", None)
+        outcome = state.outcomes.get(name) if isinstance(name, str) else None
+        if outcome is None or self.by_name[outcome.workload].ended is not None:
+            return None
+        story = self.by_name[outcome.workload]
+        story.ended, story.ok = outcome.ended, outcome.ok
+        return story
+
+    def settle(self, reasons: dict[str, Reason]) -> None:
+        """Take over why those wait that do."""
         for name, story in self.by_name.items():
-            outcome = state.outcomes.get(name)
-            if outcome is not None and story.ended is None:
-                story.ended, story.ok = outcome.ended, outcome.ok
-                over.append(story)
             story.reason = reasons.get(name)
-        return over
+
+    def reasons(self, names: list[str]) -> dict[str, Reason]:
+        """What these were last found to wait for."""
+        return {name: reason for name in names if (reason := self.by_name[name].reason) is not None}
 
     @property
     def failed(self) -> bool:

@@ -17,6 +17,7 @@ from allmende.model.event import Event
 from allmende.model.mistake import Mistake, MistakeCode
 from allmende.ports.backend import Remark
 
+FORMAT = "allmende-journal"
 VERSION = 1
 """Of the file's format; raised when an old file can no longer be read."""
 
@@ -27,8 +28,8 @@ Line = Event | Decision | Remark
 class Header(msgspec.Struct, frozen=True, tag=True):
     """The first line of a file."""
 
-    format: str = "allmende-journal"
-    version: int = VERSION
+    format: str
+    version: int
 
 
 def _encode(value: Any) -> str:
@@ -59,7 +60,7 @@ class Journal:
         self._file: IO[bytes] | None = None
         if path is not None:
             self._file = path.open("wb")
-            self._write(Header())
+            self._write(Header(FORMAT, VERSION))
 
     def append(self, line: Line) -> None:
         """Keep an entry; a remark goes to the file alone, as no state comes from it."""
@@ -102,8 +103,8 @@ def read(path: Path) -> Iterator[Line]:
             header = _HEADER.decode(file.readline())
         except msgspec.MsgspecError:
             raise Mistake(MistakeCode.UNREADABLE, path.name, f"{path}:1", do, "is no journal") from None
-        if header.version != VERSION:
-            wrong = f"has version {header.version}, this program reads {VERSION}"
+        if (header.format, header.version) != (FORMAT, VERSION):
+            wrong = f"is {header.format} {header.version}, this program reads {FORMAT} {VERSION}"
             raise Mistake(MistakeCode.UNREADABLE, path.name, f"{path}:1", do, wrong)
         for number, line in enumerate(file, 2):
             try:
