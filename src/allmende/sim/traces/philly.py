@@ -43,7 +43,7 @@ def read_jobs(folder: str, per_node: int = 8) -> tuple[list[Job], Tally]:
                 user="",
                 submit=_moment(timestamp),
                 duration=span(duration, "duration"),
-                roles=_roles(whole(gpus, "num_gpus", _MOST_GPUS), per_node),
+                roles=roles(whole(gpus, "num_gpus", _MOST_GPUS), per_node),
             )
         except Mistake as mistake:
             tally.refuse(mistake.at(where))
@@ -70,11 +70,12 @@ def _moment(text: str) -> int:
 
 
 @cache  # equal requests are one object: the trace has ten sizes
-def _roles(gpus: int, per_node: int) -> tuple[Role, ...]:
+def roles(gpus: int, per_node: int) -> tuple[Role, ...]:
+    """The pods of a job of so many GPUs: whole nodes, and one pod for the rest. Raises Mistake ZERO."""
     if gpus == 0:
         raise Mistake(MistakeCode.ZERO, "0", "num_gpus", "leave rows without GPUs out", "in num_gpus is zero")
     full, rest = divmod(gpus, per_node)
     if not full:
         return (Role("pod", 1, Ask(whole=rest)),)
-    roles = (Role("pod", full, Ask(whole=per_node)),)
-    return (*roles, Role("rest", 1, Ask(whole=rest))) if rest else roles
+    pods = (Role("pod", full, Ask(whole=per_node)),)
+    return (*pods, Role("rest", 1, Ask(whole=rest))) if rest else pods
