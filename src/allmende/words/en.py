@@ -82,7 +82,7 @@ _REASONS = {
     Code.CPU_NEVER: "A pod asks for {asked} on one node, and the largest node has {most}.",
     Code.RAM_NEVER: "A pod asks for {asked} of memory on one node, and the largest node has {most}.",
     Code.ONE_NODE: "A pod asks for {asked} on one node; at most {most} on one node and {free} in all are free.",
-    Code.GPUS: "A pod asks for {asked}, and the free ones that it may use come to {free}.",
+    Code.GPUS: "A pod asks for {asked}, and what is left for it comes to {free}.",
     Code.SHARE: "A pod asks for {asked}, and the most that is left on one GPU is {most}.",
     Code.GPU_MEMORY: "A pod asks for {asked} of GPU memory, and the most that is left on one GPU is {most}.",
     Code.SLOTS: "A pod asks for {asked} and can get {free}.",
@@ -180,6 +180,7 @@ _EVENTS = {
     "ended_failed": "{workload} has failed",
     "checkpointed": "{workload} has a complete checkpoint of {made}",
     "node": "node {node} has {gpus} of model {model}",
+    "node_plain": "node {node} has {gpus}",
     "node_gone": "node {node} is gone",
     "project": "project {project} is set: guarantee {guarantee}",
 }

@@ -94,7 +94,7 @@ _REASONS = {
         "파드 하나가 한 노드에서 {asked}를 요청했으나, 한 노드에 남은 것은 최대 {most}이고"
         " 전체에 남은 것은 {free}입니다."
     ),
-    Code.GPUS: "파드 하나가 {asked}를 요청했으나, 사용할 수 있는 것 중 비어 있는 것은 {free}입니다.",
+    Code.GPUS: "파드 하나가 {asked}를 요청했으나, 그 파드에 남은 것은 {free}입니다.",
     Code.SHARE: "파드 하나가 {asked}를 요청했으나, GPU 하나에 남은 것은 최대 {most}입니다.",
     Code.GPU_MEMORY: "파드 하나의 GPU 메모리 요청량은 {asked}인데, GPU 하나에 남은 메모리는 최대 {most}입니다.",
     Code.SLOTS: "파드 하나가 {asked}를 요청했으나, 얻을 수 있는 것은 {free}입니다.",
@@ -196,6 +196,7 @@ _EVENTS = {
     "ended_failed": "{workload}: 실패했습니다",
     "checkpointed": "{workload}: {made} 시점의 완전한 체크포인트가 있습니다",
     "node": "노드 {node}: {model} 모델의 {gpus}가 있습니다",
+    "node_plain": "노드 {node}: {gpus}가 있습니다",
     "node_gone": "노드 {node}: 없어졌습니다",
     "project": "프로젝트 {project}: 보장량은 {guarantee}입니다",
 }

@@ -166,7 +166,8 @@ def _say_setting(
     match event:
         case events.NodeSet(node=node):
             gpus = words.figure(Kind.GPUS, len(node.devices))
-            return words.events["node"].format(node=node.name, gpus=gpus, model=node.model or "?")
+            key = "node" if node.model else "node_plain"
+            return words.events[key].format(node=node.name, gpus=gpus, model=node.model)
         case events.NodeGone(node=name):
             return words.events["node_gone"].format(node=name)
         case events.ProjectSet(project=project):
