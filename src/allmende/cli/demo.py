@@ -82,6 +82,7 @@ def _in(folder: Path) -> Iterator[None]:
 def _real_jobs(console: Console, check: bool, language: str) -> list[Check]:
     console.print(Rule(f"twelve real jobs on {GPUS}: examples/demo.yaml"))
     with tempfile.TemporaryDirectory(prefix="allmende-demo-") as folder:
+        os.environ["TMPDIR"] = folder  # what the jobs save goes with it
         log = Path(folder) / "events.jsonl"
         options = Options(log, Path(folder) / "output", plain=check, language=language)
         finished = execute(read_jobs("examples/demo.yaml"), virtual_nodes(GPUS), options, console)
