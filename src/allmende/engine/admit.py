@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from allmende.engine.index import Index
-from allmende.engine.mask import bits
+from allmende.engine.mask import Demand, bits
 from allmende.engine.shape import Shape, role_units
 from allmende.engine.tree import Branch
 from allmende.model.reason import Code, Param, Reason, Waiting
 from allmende.model.units import GPU
 from allmende.model.workload import Workload
 
-
-class Demand(Struct, frozen=True, gc=False):
-    """What the minimum of a request takes of quotas: GPU units, and MiB of GPU memory."""
-
-    units: int
-    memory: int
+__all__ = ["Demand", "demand", "models_to_try", "on_hold", "over_cap", "over_user_limit"]
 
 
 def demand(index: Index, shape: Shape, project: str) -> Demand:

@@ -7,7 +7,7 @@ from enum import Enum
 from allmende.engine import admit
 from allmende.engine.backfill import Reservation, reserve_for
 from allmende.engine.draft import Draft
-from allmende.engine.line import Entry, Line
+from allmende.engine.line import Entry, Line, Queue
 from allmende.engine.mask import bits
 from allmende.engine.place import Site
 from allmende.engine.preempt import Answer, Hunt, Search
@@ -51,10 +51,13 @@ class Pass:
         self._busy: set[str] = set()
         self._nofit: set[tuple[Shape, int, int]] = set()
         self._unclaimable: set[tuple[Branch, Shape, int]] = set()
-        self._demands: dict[tuple[Shape, str], admit.Demand] = {}
         self._users: dict[tuple[Branch, str], int] = {}
         self._arrays: dict[str, int] = {}
         self._live: dict[Size, bool] = {}
+        self._free: int | None = None
+        self._hopes: set[tuple[Branch, Shape, int]] = set()
+        self._gifts: dict[Branch, tuple[int, object]] = {}
+        self._took = 0
         self._forget_unfit()
 
     def close(self) -> None:
@@ -167,24 +170,58 @@ class Pass:
 
     def rounds(self) -> None:
         """Inside the guarantee first, then everybody."""
-        turns = Turns(self.index.tree, [turn for b, queue in self.index.queues.items() if (turn := self._turn(b, list(queue.by_size.items()))) is not None])
+        turns = Turns(self.index.tree, [turn for b, queue in self.index.queues.items() if (turn := self._turn(b, queue)) is not None])
         turns.each(self._first_round)
         turns.again()
         turns.each(self._second_round)
 
-    def _turn(self, branch: Branch, groups: list[tuple[Size, dict[Line, None]]]) -> Turn | None:
+    def _turn(self, branch: Branch, queue: Queue) -> Turn | None:
+        """The lines of a project that could move: pods of a size some node has, or hope of taking back."""
         if admit.on_hold(branch):
             return None
-        claims = self.state.policy.evictions and self._may_claim(branch)
-        lowest = min(branch.priorities, default=None)
-        lines: list[Line] = []
-        for size, group in groups:
-            live = self._is_live(size)
-            for line in group:
-                higher = lowest is not None and -line.entries[0][0] > lowest and self.state.policy.evictions
-                if branch.project.strict or claims or higher or (live and line.shape not in self.index.unfit):
-                    lines.append(line)
-        return Turn(branch, lines) if lines else None
+        if branch.project.strict:
+            return Turn(branch, list(queue.lines.values()))
+        unfit = self.index.unfit
+        lines: dict[Line, None] = {}
+        for size, group in queue.by_size.items():
+            if self._is_live(size):
+                lines.update((line, None) for line in group if line.shape not in unfit)
+        if self.state.policy.evictions:
+            lowest = min(branch.priorities, default=None)
+            others = self._others(branch)[0]
+            for priority, group in queue.by_priority.items():
+                if others or (lowest is not None and priority > lowest):
+                    lines.update((line, None) for line in group if line not in lines and self._may_hope(branch, line, line.entries[0]))
+        return Turn(branch, list(lines)) if lines else None
+
+    def _others(self, branch: Branch) -> tuple[int, object]:
+        """GPU units that other projects could have to give to this one at most, and whose they are."""
+        found = self._gifts.get(branch)
+        if found is None:
+            claimant = Claimant(self.herd, branch, max(branch.priorities, default=0), 0, "")
+            found = self.hunt.from_others(claimant) if self._may_claim(branch) else (0, ())
+            if found[1] or any(step.project.cap is not None for step in branch.path):
+                found = (found[0], (found[1], *(step.use for step in branch.path)))
+            self._gifts[branch] = found
+        return found
+
+    def _hope(self, branch: Branch, line: Line, priority: int) -> bool:
+        """Whether taking back could serve a line, judged by sums and by what was tried before."""
+        others, whose = self._others(branch)
+        memo = (branch, line.shape, priority)
+        tried = self.index.hopeless.get(memo)
+        if tried is not None:
+            if tried[0] == branch.stamp and tried[2] == whose:
+                return False
+            del self.index.hopeless[memo]
+        own = self.hunt.own_lower(self.herd, branch, priority)
+        if not own and not others:
+            return False
+        workload = self.state.standings[line.entries[0][2]].workload
+        need = self._demand(line.shape, workload.project).units
+        if self._free is None:
+            self._free = self.hunt.free_units(self.index.masks.every)
+        return own + others + self._free >= need
 
     def _may_claim(self, branch: Branch) -> bool:
         policy, project = self.state.policy, branch.project
@@ -195,7 +232,10 @@ class Pass:
         return branch.use < project.guarantee
 
     def _first_round(self, turn: Turn) -> None:
-        entry, at, line = turn.next()
+        front = self._front(turn)
+        if front is None:
+            return
+        entry, at, line = front
         if not self._inside(turn.branch, line.shape, entry[2]):
             turn.deferred.append((entry, at, line))
             turn.parked = turn.branch.project.strict or self._fits_now(line, entry)
@@ -203,7 +243,26 @@ class Pass:
         self._act(turn, entry, at, line)
 
     def _second_round(self, turn: Turn) -> None:
-        self._act(turn, *turn.next())
+        front = self._front(turn)
+        if front is not None:
+            self._act(turn, *front)
+
+    def _front(self, turn: Turn) -> tuple[Entry, int, Line] | None:
+        """The first entry that could still move; lines whose pods no node could take any more, and which have no hope
+        of taking back, are dropped on the way."""
+        while turn.heap:
+            entry, at, line = turn.next()
+            if turn.branch.project.strict or self._is_live(line.shape.size):
+                return entry, at, line
+            if (turn.branch, line.shape, -entry[0]) in self._hopes or self._may_hope(turn.branch, line, entry):
+                return entry, at, line
+        return None
+
+    def _may_hope(self, branch: Branch, line: Line, entry: Entry) -> bool:
+        if not self.state.policy.evictions or not self._hope(branch, line, -entry[0]):
+            return False
+        self._hopes.add((branch, line.shape, -entry[0]))
+        return True
 
     def _act(self, turn: Turn, entry: Entry, at: int, line: Line) -> None:
         if turn.blocked and self._may_use(line, entry) & turn.blocked:
@@ -236,13 +295,19 @@ class Pass:
 
     def _fits_now(self, line: Line, entry: Entry) -> bool:
         """Whether a borrower could start right away, so that nothing of its project may overtake it."""
-        mark = self.draft.mark
         standing = self.state.standings[entry[2]]
         if line.grows or self._refuses(entry[2], standing) or not self._is_live(line.shape.size):
             return False
-        fits = self._place(line.shape, standing, self._ban(standing), None) is not None
+        ban = self._ban(standing)
+        memo = (line.shape, ban, 0)
+        if self.reservations or memo in self._nofit:
+            return False
+        mark = self.draft.mark
+        if self._place(line.shape, standing, ban, None) is None:
+            self._nofit.add(memo)
+            return False
         self.draft.back(mark)
-        return fits
+        return True
 
     # -- one request ------------------------------------------------------------------------------------------
 
@@ -368,13 +433,24 @@ class Pass:
         answer = self._hunt(claimant, branch, line, standing, need) if claimant.anybody else None
         if answer is None:
             self._unclaimable.add(memo)
+            self._remember(claimant, memo, standing)
             return False
         self.searches.append(answer.search)
+        self._took += 1
+        self._gifts.clear()
+        self.index.hopeless.clear()
         self._take_victims(workload, answer.victims)
         pods = self._held_places(line, standing, answer)
         self._last.append(Hold(self.now, workload.id, tuple(pods)))
         self._busy.add(workload.id)
         return True
+
+    def _remember(self, claimant: Claimant, memo: tuple[Branch, Shape, int], standing: Standing) -> None:
+        """A claim without an answer stays without one until its own running work, whoever could give to it, or the room
+        on the nodes in question changes."""
+        policy = self.state.policy
+        if not (policy.fair_share_eviction or policy.borrowers_evict or claimant.model or self._ban(standing)) and self._took == 0:
+            self.index.hopeless[memo] = (claimant.branch.stamp, self.hunt.looked_at, self._others(claimant.branch)[1])
 
     def _hunt(self, claimant: Claimant, branch: Branch, line: Line, standing: Standing, need: admit.Demand) -> Answer | None:
         workload = standing.workload
@@ -470,9 +546,11 @@ class Pass:
     # -- what is asked again and again ------------------------------------------------------------------------
 
     def _demand(self, shape: Shape, project: str) -> admit.Demand:
-        found = self._demands.get((shape, project))
+        masks = self.index.masks
+        key = (shape, project if masks.aside else "")
+        found = masks.demands.get(key)
         if found is None:
-            found = self._demands[shape, project] = admit.demand(self.index, shape, project)
+            found = masks.demands[key] = admit.demand(self.index, shape, project)
         return found
 
     def _ban(self, standing: Standing) -> int:
@@ -514,6 +592,9 @@ class Pass:
     def _forget_unfit(self) -> None:
         """Shapes that fitted nowhere are judged again where a node gained room that one of their pods could use."""
         index, masks = self.index, self.index.masks
+        for memo, (_, nodes, _) in list(index.hopeless.items()):
+            if nodes & masks.grown:
+                del index.hopeless[memo]
         if not masks.grown or not index.unfit:
             return
         rooms = [masks.rooms[pos] for pos in bits(masks.grown)]

@@ -120,6 +120,9 @@ def _cheaper(one: list[Offer | None], other: list[Offer | None]) -> list[Offer |
 
 def _search(claimant: Claimant, draft: Draft, room: Room, ask: Ask, count: int, given: list[Group]) -> Offer | None:
     """Sets of victims in rising order of price until one makes room; legal ones only."""
+    everybody = [victim for surplus, whole in given for victim in ((whole,) if whole else surplus)]
+    if not fits_without(draft, room, ask, count, everybody):
+        return None
     flat = sorted({victim for surplus, whole in given for victim in (*surplus, *((whole,) if whole else ()))}, key=lambda v: (v.key, v.name, v.pods[0].id))
     heap: list[tuple[Price, int, tuple[int, ...]]] = [((victim.key, (victim.name,)), i, (i,)) for i, victim in enumerate(flat)]
     heap.sort()

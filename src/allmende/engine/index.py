@@ -26,12 +26,14 @@ class Index:
     `over`: with more than are wanted.
     `suspects`: nodes with a lost GPU or not ready. `unbound`: assigned, not yet seen running.
     `touched`: workloads whose held places should be looked at. `ends`: heap of (end of the time limit, id, attempt).
+    `unfit`: shapes that fit nowhere; `hopeless`: claims (project, shape, priority) without an answer, with (its
+    running work's change count, the nodes that could alter it, a sign of who could give).
     `stale`: nodes came or went, or settings changed; it is built anew before the next pass.
     """
 
     __slots__ = (
         "arrays", "ends", "leaving_of", "masks", "over", "parked", "queues", "rooms", "shapes", "short", "stale",
-        "suspects", "touched", "tree", "unbound", "unfit", "waited_for",
+        "hopeless", "suspects", "touched", "tree", "unbound", "unfit", "waited_for",
     )
 
     def __init__(self) -> None:
@@ -51,6 +53,7 @@ class Index:
         self.touched: dict[str, None] = {}
         self.ends: list[tuple[int, str, int]] = []
         self.unfit: set[Shape] = set()
+        self.hopeless: dict[tuple[Branch, Shape, int], tuple[int, int, object]] = {}
         self.stale = False
 
     @classmethod
@@ -218,6 +221,8 @@ class Index:
     def _running(self, standing: Standing, sign: int) -> None:
         workload = standing.workload
         branch = self.tree.leaf(workload.project)
+        branch.takable.clear()
+        branch.stamp += 1
         count = branch.priorities.get(workload.priority, 0) + sign
         if count:
             branch.priorities[workload.priority] = count

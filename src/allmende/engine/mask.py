@@ -9,10 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from msgspec import Struct
+
 from allmende.engine.room import LEAVE, Room
 from allmende.model.request import Where
 
 Path = tuple[str, ...]
+
+
+class Demand(Struct, frozen=True, gc=False):
+    """What the minimum of a request takes of quotas: GPU units, and MiB of GPU memory."""
+
+    units: int
+    memory: int
 
 
 def order_key(name: str) -> tuple[tuple[int, int, str], ...]:
@@ -35,7 +44,7 @@ class Masks:
     `leaving` has pods that are still to leave; `windows` has maintenance ahead.
     """
 
-    __slots__ = ("_domains", "_where", "aside", "bare", "bounded", "by_free", "every", "grown", "leaving", "levels", "partial", "rooms", "shared", "windows")
+    __slots__ = ("_domains", "_where", "aside", "bare", "bounded", "by_free", "demands", "every", "grown", "leaving", "levels", "partial", "rooms", "shared", "windows")
 
     def __init__(self, rooms: Iterable[Room] = (), levels: tuple[str, ...] = ()) -> None:
         self.rooms: list[Room] = list(rooms)
@@ -54,6 +63,7 @@ class Masks:
         self.aside = False
         self._where: dict[tuple[Where, str], int] = {}
         self._domains: dict[str, dict[Path, int]] = {}
+        self.demands: dict[object, Demand] = {}
         for room in self.rooms:
             node, bit = room.node, 1 << room.pos
             if not room.sound:

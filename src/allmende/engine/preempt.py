@@ -9,7 +9,7 @@ steps and says whether its answer is proved.
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 from msgspec import Struct
 
@@ -19,7 +19,8 @@ from allmende.engine.mask import bits
 from allmende.engine.place import Site
 from allmende.engine.room import HELD, Room, slots
 from allmende.engine.shape import Shape
-from allmende.engine.victim import FREE, UNBOUNDED, Claimant, Price, Victim, add, price
+from allmende.engine.tree import Branch
+from allmende.engine.victim import FREE, UNBOUNDED, Claimant, Herd, Price, Victim, add, price
 from allmende.model.request import Ask
 from allmende.model.units import GPU
 from allmende.model.workload import Workload
@@ -49,14 +50,16 @@ class Ranking:
         self.mask = mask
         self.seen = 0
         self._heap: list[tuple[Price, int, int, tuple[Victim, ...]]] = []
+        self._turn: dict[int, int] = {}  # which entry of a node counts
         for pos in bits(mask):
             self._rank(pos)
-        heapify(self._heap)
 
-    def _rank(self, pos: int) -> None:
-        offer = self._offer(self.draft.index.masks.rooms[pos])
+    def _rank(self, pos: int, offer: Offer | None = None) -> None:
+        room = self.draft.index.masks.rooms[pos]
+        offer = self._offer(room) if offer is None else offer
+        self._turn[pos] = room.stamp
         if offer is not None:
-            self._heap.append((offer[0], pos, self.draft.index.masks.rooms[pos].stamp, offer[1]))
+            heappush(self._heap, (offer[0], pos, room.stamp, offer[1]))
 
     def _offer(self, room: Room) -> Offer | None:
         if slots(room, self.ask, 1, later=True):
@@ -68,21 +71,27 @@ class Ranking:
         """The cheapest legal offer now, and its node."""
         self.claimant = claimant
         rooms = self.draft.index.masks.rooms
-        for pos in improved[self.seen :]:
+        for pos in dict.fromkeys(improved[self.seen :]):
             if self.mask >> pos & 1:
-                heappush(self._heap, ((-1, ()), pos, -1, ()))
+                self._rank(pos)
         self.seen = len(improved)
-        while self._heap:
-            worth, pos, stamp, victims = self._heap[0]
-            room = rooms[pos]
-            if stamp == room.stamp and claimant.legal(victims):
+        heap = self._heap
+        while heap:
+            worth, pos, stamp, victims = heap[0]
+            if stamp != self._turn[pos]:
+                heappop(heap)  # ranked anew since
+            elif stamp != rooms[pos].stamp:
+                heappop(heap)
+                self._rank(pos)
+            elif claimant.legal(victims):
+                heappop(heap)
+                self._turn[pos] = -1
                 return ((worth, victims), pos)
-            heappop(self._heap)
-            offer = self._offer(room)
-            if offer is not None and not claimant.legal(offer[1]):
-                offer = self._legal_offer(claimant, room)
-            if offer is not None:
-                heappush(self._heap, (offer[0], pos, room.stamp, offer[1]))
+            else:
+                heappop(heap)
+                offer = self._legal_offer(claimant, rooms[pos])
+                if offer is not None:
+                    self._rank(pos, offer)
         return None
 
     def _legal_offer(self, claimant: Claimant, room: Room) -> Offer | None:
@@ -120,7 +129,7 @@ class Answer(Struct, frozen=True):
 
 
 class Hunt:
-    """All victim searches of one pass, sharing what they learn."""
+    """All victim searches of one pass, sharing what they learn. `looked_at`: nodes that could change the last answer."""
 
     def __init__(self, draft: Draft, steps: int) -> None:
         self.draft = draft
@@ -128,16 +137,18 @@ class Hunt:
         self.improved: list[int] = []
         self._rankings: dict[object, Ranking] = {}
         self._grounds: dict[object, tuple[int, int]] = {}
-        self._spent = 0
+        self.looked_at = 0
 
     def find(self, claimant: Claimant, workload: Workload, shape: Shape, usable: int, *, capped: bool = False) -> Answer | None:
         """The cheapest victims that let the minimum of `shape` be placed on nodes of `usable`; None = there are none."""
         masks = self.draft.index.masks
         usable &= masks.open
+        self.looked_at = masks.every
         ground, units = self._ground(claimant)
         if not ground & usable and not masks.leaving & usable:
+            self.looked_at = 0
             return None
-        if units + self._free_units(usable) < claimant.units:
+        if units < claimant.units and units + self.free_units(usable) < claimant.units:
             return None
         ask = shape.single
         if ask is None or capped or (shape.level and sum(shape.counts) > 1):
@@ -145,9 +156,12 @@ class Hunt:
             return self._by_sets(claimant, workload, shape, usable)
         mask = masks.allowed(shape.roles[0][1], workload.project) & usable
         if sum(shape.counts) == 1:
+            self.looked_at = mask & (ground | masks.leaving)
             return self._one_pod(claimant, workload, shape, ask, mask & (ground | masks.leaving))
         if ask.whole:
             mask &= ground | masks.leaving | masks.with_free(ask.whole)
+        if not self._enough(claimant, ask, shape.counts[0], mask, ground):
+            return None
         return Gang(self, claimant, workload, ask, shape.counts[0], mask).solve()
 
     def _ground(self, claimant: Claimant) -> tuple[int, int]:
@@ -156,31 +170,70 @@ class Hunt:
         found = self._grounds.get(key)
         if found is None:
             index = self.draft.index
-            nodes: set[str] = set()
-            units = 0
+            mask = units = 0
             for branch in index.tree.branches.values():
-                if not branch.workloads:
-                    continue
-                slack = UNBOUNDED if branch is claimant.branch else claimant.slack(branch)
-                given = 0
-                for name in branch.workloads if slack >= 0 else ():
-                    if not claimant.herd.running(name):
-                        continue
-                    extra, whole = claimant.herd.of(name)
-                    if not claimant.may_take(whole.workload, branch):
-                        continue
-                    for victim in (whole,) if whole.units <= slack else extra:
-                        if victim.units <= slack:
-                            given += victim.units
-                            nodes.update(pod.node for pod in victim.pods)
-                units += min(given, slack)
-            mask = 0
-            for node in nodes:
-                mask |= 1 << index.rooms[node].pos
+                if branch.workloads:
+                    there, given = self._ground_of(claimant, branch)
+                    mask |= there
+                    units += given
             found = self._grounds[key] = (mask, units)
         return found
 
-    def _free_units(self, usable: int) -> int:
+    def from_others(self, claimant: Claimant) -> tuple[int, tuple[object, ...]]:
+        """GPU units that projects other than the claimant's could lose (one more for each, so that CPUs alone count
+        too), and a sign of who they are that changes when what they run or may lose does."""
+        found = 0
+        sign: list[object] = []
+        for branch in self.draft.index.tree.branches.values():
+            if branch.workloads and branch is not claimant.branch:
+                mask, units = self._ground_of(claimant, branch)
+                if mask:
+                    found += units + 1
+                    sign.append((branch.name, branch.stamp, claimant.slack(branch)))
+        return found, tuple(sign)
+
+    def own_lower(self, herd: Herd, branch: Branch, priority: int) -> int:
+        """GPU units that the project's own work of lower priority holds; as good as one where it holds nothing but CPUs."""
+        known = branch.takable.get(("own", priority))
+        if known is None:
+            known = self._takable(Claimant(herd, branch, priority, 0, ""), branch, UNBOUNDED, ("own", priority))
+        return known[1] + bool(known[0])
+
+    def _ground_of(self, claimant: Claimant, branch: Branch) -> tuple[int, int]:
+        """One project's part of the ground. What each may lose at most is kept until its running work changes."""
+        if branch is claimant.branch:
+            return self._takable(claimant, branch, UNBOUNDED, ("own", claimant.priority))
+        slack = claimant.slack(branch)
+        if slack < 0 or not claimant.may_take_from(branch):
+            return (0, 0)
+        right = claimant.priority if claimant.by_priority(branch) else None
+        mask, units = self._takable(claimant, branch, slack, (slack, right))
+        return (mask, min(units, slack))
+
+    def _takable(self, claimant: Claimant, branch: Branch, slack: int, right: tuple[object, object]) -> tuple[int, int]:
+        known = branch.takable.get(right)
+        if known is not None:
+            return known
+        index, herd = self.draft.index, claimant.herd
+        nodes: set[str] = set()
+        units = 0
+        for name in branch.workloads:
+            if not claimant.may_take(herd.state.standings[name].workload, branch):
+                continue
+            extra, whole = herd.of(name)
+            for victim in (whole,) if whole.units <= slack else extra:
+                if victim.units <= slack:
+                    units += victim.units
+                    nodes.update(pod.node for pod in victim.pods)
+        mask = 0
+        for node in nodes:
+            mask |= 1 << index.rooms[node].pos
+        if len(branch.takable) > 8:
+            branch.takable.clear()
+        branch.takable[right] = (mask, units)
+        return (mask, units)
+
+    def free_units(self, usable: int) -> int:
         """GPU units that are free, or will be when the leaving have left."""
         masks = self.draft.index.masks
         found = 0
@@ -192,6 +245,23 @@ class Hunt:
             room = masks.rooms[pos]
             found += sum(room.left_later(device) for device in range(len(room.sound)))
         return found
+
+    def _enough(self, claimant: Claimant, ask: Ask, pods: int, mask: int, ground: int) -> bool:
+        """Whether all pods would fit if everybody went who might have to."""
+        draft, rooms = self.draft, self.draft.index.masks.rooms
+        mark, found = draft.mark, 0
+        for pos in bits(mask):
+            if ground >> pos & 1:
+                for surplus_here, whole in groups(claimant, rooms[pos], local=False):
+                    for victim in (whole,) if whole is not None else surplus_here:
+                        for pod in victim.pods:
+                            if pod.node == rooms[pos].node.name:
+                                draft.evict(pod, victim.workload)
+            found += slots(rooms[pos], ask, pods - found, later=True)
+            if found >= pods:
+                break
+        draft.back(mark)
+        return found >= pods
 
     def _one_pod(self, claimant: Claimant, workload: Workload, shape: Shape, ask: Ask, mask: int) -> Answer | None:
         key = (claimant.branch, claimant.priority, claimant.units, claimant.model, shape, mask)

@@ -17,11 +17,12 @@ class Branch:
     """One project in the tree: its settings, and what it and everything below it uses (running and held).
 
     `path` goes from the branch itself up to the top level, without the root. `scale` turns use into use per
-    weight, as an integer: least common multiple of the siblings' weights over the own weight.
+    weight, as an integer: least common multiple of the siblings' weights over the own weight. `takable` is a memory of the victim search,
+    emptied whenever the running work changes, which `stamp` counts.
     """
 
     __slots__ = (
-        "children", "depth", "own", "parent", "path", "priorities", "project", "scale", "units_user",
+        "children", "depth", "own", "parent", "path", "priorities", "project", "scale", "stamp", "takable", "units_user",
         "use", "use_memory", "use_model", "user_running", "workloads",
     )
 
@@ -41,6 +42,8 @@ class Branch:
         self.units_user: dict[str, int] = {}
         self.workloads: dict[str, None] = {}
         self.priorities: dict[int, int] = {}
+        self.stamp = 0
+        self.takable: dict[tuple[object, object], tuple[int, int]] = {}
 
     @property
     def name(self) -> str:

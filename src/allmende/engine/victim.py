@@ -180,17 +180,25 @@ class Claimant:
         """Whether work of this project (of this priority) can be a victim, as far as it can be told alone."""
         if branch is self.branch:
             return workload.priority < self.priority
-        if not workload.borrow:
+        if not workload.borrow or not self.may_take_from(branch):
             return False
+        return workload.priority < self.priority if self.by_priority(branch) else True
+
+    def may_take_from(self, branch: Branch) -> bool:
+        """Whether another project's work can be a victim at all."""
         found = self._may.get(branch)
         if found is None:
-            mine, theirs = common_ancestor(self.branch, branch)
-            above = all(use >= guarantee for use, guarantee in (b.against(self.model) for b in branch.path[:theirs]))
-            found = self._may[branch] = above and (mine <= self.inside or self._by_rule(branch, mine, theirs))
-        if found and self.policy.borrowers_evict and not self.policy.fair_share_eviction:
             mine, _ = common_ancestor(self.branch, branch)
-            return mine <= self.inside or workload.priority < self.priority
+            by_rule = self.policy.borrowers_evict or self.policy.fair_share_eviction
+            found = self._may[branch] = mine <= self.inside or by_rule
         return found
+
+    def by_priority(self, branch: Branch) -> bool:
+        """Whether only lower-priority work of another project can be: outside the guarantee, by `borrowers_evict` alone."""
+        if not self.policy.borrowers_evict or self.policy.fair_share_eviction:
+            return False
+        mine, _ = common_ancestor(self.branch, branch)
+        return mine > self.inside
 
     def slack(self, branch: Branch) -> int:
         """GPU units that may go from a project at most: the least surplus on its path below the common ancestor.
@@ -210,9 +218,6 @@ class Claimant:
             elif step.use - project.guarantee < least:
                 least = step.use - project.guarantee
         return least
-
-    def _by_rule(self, branch: Branch, mine: int, theirs: int) -> bool:
-        return self.policy.borrowers_evict or self.policy.fair_share_eviction
 
     def legal(self, victims: Iterable[Victim]) -> bool:
         """Whether these may all go for the claimant: no guarantee on a victim's path is cut into, and where another
