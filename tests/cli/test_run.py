@@ -148,6 +148,17 @@ def test_an_interrupted_run_leaves_nothing_and_says_so_in_one_line(tmp_path: Pat
     assert living(mark) == []
 
 
+def test_too_few_descriptors_fail_the_job_and_leave_nothing(tmp_path: Path) -> None:
+    write(tmp_path, "jobs: [{name: wide, gpus: 0, pods: 60, grace: 0, command: [sleep, '6100.25']}]")
+    run = [*ALLMENDE, "run", "jobs.yaml", "--virtual-gpus", "2xT4", "--output", "out"]
+    command = ["/bin/sh", "-c", 'ulimit -n 40; exec "$@"', "sh", *run]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "Too many open files" in done.stdout
+    assert "Traceback" not in done.stderr
+    assert living("sleep 6100.25") == []
+
+
 def test_korean(tmp_path: Path) -> None:
     write(tmp_path, "jobs: [{name: a, gpus: 1, command: 'true'}, {name: giant, gpus: 9, command: 'true'}]")
     done = allmende("run", "jobs.yaml", "--virtual-gpus", "2xT4", "--language", "ko", folder=tmp_path)
@@ -169,6 +180,7 @@ def test_korean(tmp_path: Path) -> None:
             "/no/such/folder/log: No such file",
         ),
         ("jobs: [{name: a, gpus: 1, command: x}]", ("--output", "jobs.yaml"), "jobs.yaml"),
+        ("jobs: [{name: a, gpus: 1, command: x}]", ("--log", "/dev/full"), "/dev/full: No space left on device"),
         (None, (), "jobs.yaml"),
     ],
 )

@@ -26,7 +26,7 @@ from allmende.model.span import show_clock, show_span
 from allmende.model.units import show_gpus
 from allmende.model.workload import Workload
 from allmende.ports.backend import Remark
-from allmende.words import say, say_decision, say_event, screen
+from allmende.words import say, say_decision, say_event, say_places, screen
 
 RECENT = 8
 """Lines of what happened that stay beneath the live table."""
@@ -170,7 +170,7 @@ class LiveBoard:
             since = standing.started
         told = say(story.reason, self._language) if story.reason is not None else story.remark
         if where == "running" and standing is not None:
-            told = ", ".join(sorted({pod.node for pod in standing.pods}))
+            told = say_places(standing.pods, self._language)
         word = screen(where, self._language, position=place)
         return _Row(name, story.workload.project, size(story.workload), where, word, since, story.ended, told)
 

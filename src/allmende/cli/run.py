@@ -62,7 +62,8 @@ def run(path: str, gpus: str, options: Options, out: TextIO) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        print(f"{error.filename or path}: {error.strerror or error}; choose another place", file=sys.stderr)
+        where = error.filename or options.log or path
+        print(f"{where}: {error.strerror or error}; choose another place", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(screen("interrupted", options.language), file=sys.stderr)

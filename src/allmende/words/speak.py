@@ -117,6 +117,11 @@ def _count(kind: Kind, things: Iterable[object], words: Catalogue) -> str:
     return words.figure(kind, len(tuple(things)))
 
 
+def say_places(pods: Iterable[Pod], language: str = "en") -> str:
+    """Where pods run: 'n1 (GPU 0, 1), n2'."""
+    return _places(pods, _CATALOGUES[language])
+
+
 def _places(pods: Iterable[Pod], words: Catalogue) -> str:
     """'n1 (GPU 0, 1), n2': the nodes in the order of their names, each with the devices that are used there."""
     devices: dict[str, set[int]] = {}

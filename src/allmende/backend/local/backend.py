@@ -8,7 +8,7 @@ import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from allmende.backend.local.process import Process, strays, why
+from allmende.backend.local.process import Process, end_strays, others, strays, why
 from allmende.backend.local.world import World, environment, number_devices
 from allmende.model.cluster import Node, Pod, PodId
 from allmende.model.event import Event, PodEnded, PodGone, Up
@@ -100,7 +100,7 @@ class LocalBackend:
             return False
         running = _Running(pod, process)
         self._running[pod.id] = running
-        self._watch(running, process.leader())
+        self._watch(running, process.exited)
         return True
 
     def stop(self, pods: Iterable[PodId], grace: int) -> None:
@@ -143,23 +143,25 @@ class LocalBackend:
             running: _Running = key.data
             self._unwatch(running, key.fd)
             touched[running.pod.id] = running
-        for running in touched.values():
-            if not running.watched:
-                self._settle(running)
+        quiet = [running for running in touched.values() if not running.watched]
+        if quiet:
+            self._settle(quiet)
 
-    def _settle(self, running: _Running) -> None:
-        """All that were known of a pod have exited: it is over, unless others of its processes live on.
+    def _settle(self, quiet: list[_Running]) -> None:
+        """All that were known of these pods have exited: they are over, unless others of their processes live on.
 
         What a pod leaves behind when it ends by itself is ended by force, for its GPUs go to somebody else; a pod
         that was told to stop keeps its grace for all of its processes.
         """
-        others = running.process.others()
-        for descriptor in others:
-            self._watch(running, descriptor)
-        if not others:
-            self._over(running)
-        elif running.deadline is None or running.forced:
-            self._force(running)
+        found = others([running.process for running in quiet])
+        for running in quiet:
+            left = found[running.process.pid]
+            for descriptor in left:
+                self._watch(running, descriptor)
+            if not left:
+                self._over(running)
+            elif running.deadline is None or running.forced:
+                self._force(running)
 
     def _force_overdue(self) -> None:
         now = self._clock.now()
@@ -208,9 +210,10 @@ class LocalBackend:
         """End every pod: asked first, by force after CLOSING at the latest, at once when interrupted again."""
         try:
             self.stop(list(self._running), CLOSING)
-            while self._running:
+            give_up = self._clock.now() + CLOSING + SECOND
+            while self._running and self._clock.now() < give_up:
                 self._news.clear()
-                self.observe(None)
+                self.observe(give_up)
         finally:
             with _undisturbed():
                 self._kill_all()
@@ -221,10 +224,7 @@ class LocalBackend:
         give_up = self._clock.now() + int(UNKILLABLE * SECOND)
         while self._running and self._clock.now() < give_up:
             self._wait((give_up - self._clock.now()) / SECOND)
-        for descriptor in strays(f"{self._token}/"):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-            os.close(descriptor)
+        end_strays(f"{self._token}/")
         for running in self._running.values():
             for descriptor in list(running.watched):
                 self._unwatch(running, descriptor)
@@ -234,7 +234,7 @@ class LocalBackend:
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
     """No signal may interrupt the last kill."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
     try:
         yield
     finally:

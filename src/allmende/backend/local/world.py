@@ -1,6 +1,7 @@
 """What the processes of one attempt are told about each other: ranks, sizes, the address to meet at, their GPUs."""
 
 import socket
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 
@@ -20,18 +21,16 @@ class World:
 
     def __init__(self) -> None:
         self.port = _free_port()
-        self.pods: list[Pod] = []
+        self.ranks: dict[PodId, tuple[int, int]] = {}
+        """Each pod's rank among all, and among those on the same node."""
+        self._on_node: Counter[str] = Counter()
 
     def join(self, pods: Iterable[Pod]) -> None:
         """Count these pods in."""
-        known = {pod.id for pod in self.pods}
-        self.pods += sorted((pod for pod in pods if pod.id not in known), key=lambda pod: pod.id)
-
-    def rank(self, pod: PodId) -> tuple[int, int]:
-        """(rank among all, rank among those on the same node)."""
-        rank = next(index for index, other in enumerate(self.pods) if other.id == pod)
-        node = self.pods[rank].node
-        return rank, sum(other.node == node for other in self.pods[:rank])
+        for pod in sorted(pods, key=lambda pod: pod.id):
+            if pod.id not in self.ranks:
+                self.ranks[pod.id] = (len(self.ranks), self._on_node[pod.node])
+                self._on_node[pod.node] += 1
 
 
 def environment(pod: Pod, workload: Workload, world: World, ordinals: Mapping[tuple[str, int], int]) -> dict[str, str]:
@@ -40,7 +39,7 @@ def environment(pod: Pod, workload: Workload, world: World, ordinals: Mapping[tu
     `ordinals`: the machine's number of each (node, device). Without a GPU CUDA_VISIBLE_DEVICES is empty, which
     hides them all.
     """
-    rank, local = world.rank(pod.id)
+    rank, local = world.ranks[pod.id]
     devices = sorted(ordinals[pod.node, part.device] for part in pod.slices)
     return {
         "ALLMENDE_JOB": workload.id,
@@ -48,7 +47,7 @@ def environment(pod: Pod, workload: Workload, world: World, ordinals: Mapping[tu
         "ALLMENDE_ROLE": workload.roles[pod.role].name,
         "ALLMENDE_RANK": str(rank),
         "RANK": str(rank),
-        "WORLD_SIZE": str(len(world.pods)),
+        "WORLD_SIZE": str(len(world.ranks)),
         "LOCAL_RANK": str(local),
         "MASTER_ADDR": MASTER,
         "MASTER_PORT": str(world.port),
