@@ -23,12 +23,14 @@ from allmende.model.event import (
     Event,
     LevelsSet,
     NodeSet,
+    PolicySet,
     ProjectSet,
     Resized,
     Submitted,
     Ticked,
     Up,
 )
+from allmende.model.policy import Policy
 from allmende.model.request import Ask, Where
 from allmende.model.tenancy import Project
 from allmende.model.units import GPU, SECOND
@@ -82,7 +84,7 @@ def shuffled(sample: Sample, rng: Random) -> tuple[Entry, ...]:
 
 def digest(entries: Iterable[Entry]) -> str:
     """A short text that is equal only for equal entries in equal order."""
-    return hashlib.blake2b(msgspec.json.encode(list(entries)), digest_size=12).hexdigest()
+    return hashlib.blake2b(msgspec.json.encode(list(entries), enc_hook=str), digest_size=12).hexdigest()
 
 
 def _depth(parent: dict[str, str], name: str) -> int:
@@ -99,13 +101,22 @@ class _Maker:
     sets: int = 1  # victim sets that exist so far
     units: int = 0
     runs: list[tuple[Workload, int, tuple[Pod, ...]]] = field(default_factory=list)
+    policy: Policy = Policy(close_on_gpu_loss=False)  # noqa: RUF009
 
     def sample(self, claimants: int) -> Sample:
         """The whole state: cluster, tree, running work, then who asks, then guarantees that make it interesting."""
         self.tree()
+        pattern: Workload | None = None
         for number in range(self.rng.randint(8, 14) if self.on.fine else self.rng.randint(3, 12)):
             largest = 1 if self.on.fine and self.rng.random() < 0.8 else 8
-            self.run(self.workload(f"w{number}", self.rng.choice(self.homes), largest))
+            work = self.workload(f"w{number}", self.rng.choice(self.homes), largest)
+            if pattern is None and self.rng.random() < 0.15:
+                pattern = work
+            if pattern is not None and self.rng.random() < 0.85:  # victims that differ in little but their times
+                work = msgspec.structs.replace(
+                    pattern, id=work.id, project=self.rng.choice((work.project, pattern.project))
+                )
+            self.run(work)
         if self.rng.random() < (0.5 if self.on.fine else 0.8):
             self.walls()
         asking = [self.claimant(f"r{number}") for number in range(claimants)]
@@ -313,7 +324,7 @@ class _Maker:
     def entries(self, asking: Sequence[Workload]) -> tuple[Entry, ...]:
         """All of it as entries in the order of time."""
         rng = self.rng
-        found: list[tuple[int, int, Entry]] = []
+        found: list[tuple[int, int, Entry]] = [(0, 0, PolicySet(0, self.policy))]
         if self.on.levels:
             found.append((0, 0, LevelsSet(0, self.on.levels)))
         found += [(0, 1, ProjectSet(0, project)) for project in self.projects(rng.choice(asking))]

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Protocol
 
-from allmende.model.cluster import Node, NodeState, Pod, PodId
+from allmende.model.cluster import Leaving, Node, NodeState, Pod, PodId
 from allmende.model.request import Ask, Where
 from allmende.model.standing import Standing
 from allmende.model.tenancy import Project
@@ -37,7 +37,7 @@ class Facts(Protocol):
     projects: dict[str, Project]
     nodes: dict[str, Node]
     standings: dict[str, Standing]
-    leaving: dict[PodId, Pod]
+    leaving: dict[PodId, Leaving]
     holds: dict[str, tuple[Pod, ...]]
 
 
@@ -82,9 +82,7 @@ def rooms(facts: Facts, claimant: str, gone: Collection[PodId] = (), *, leaving_
         if standing.workload.id != claimant:
             stay += [(pod, roles[pod.role].ask) for pod in facts.holds.get(standing.workload.id, ())]
     if not leaving_are_gone:
-        for pod in facts.leaving.values():
-            owner = facts.standings.get(pod.workload)  # of one that is over only the slices are known
-            stay.append((pod, owner.workload.roles[pod.role].ask if owner else Ask()))
+        stay += [(leaving.pod, leaving.ask) for leaving in facts.leaving.values()]
     project = facts.standings[claimant].workload.project
     return [
         _room(node, [(pod, ask) for pod, ask in stay if pod.node == node.name])
@@ -111,11 +109,15 @@ def _room(node: Node, stay: list[tuple[Pod, Ask]]) -> Room:
     )
 
 
+def least(standing: Standing) -> list[int]:
+    """What each role needs now: pods that came to their end are not missed."""
+    return [min(role.least, wanted) for role, wanted in zip(standing.workload.roles, standing.wanted, strict=True)]
+
+
 def compositions(standing: Standing) -> Iterator[tuple[int, ...]]:
     """Every number of pods per role with which the workload may start."""
-    roles = standing.workload.roles
-    total = max(standing.minimum, sum(role.least for role in roles))
-    ranges = [range(role.least, wanted + 1) for role, wanted in zip(roles, standing.wanted, strict=True)]
+    total = max(standing.minimum, sum(least(standing)))
+    ranges = [range(low, wanted + 1) for low, wanted in zip(least(standing), standing.wanted, strict=True)]
     yield from (counts for counts in product(*ranges) if sum(counts) == total)
 
 

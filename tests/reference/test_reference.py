@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from allmende.model.cluster import Device, Node, NodeState, Pod, PodId, Slice
+from allmende.model.cluster import Device, Leaving, Node, NodeState, Pod, PodId, Slice
 from allmende.model.request import Ask, Where
 from allmende.model.standing import Phase, Standing
 from allmende.model.tenancy import Project
@@ -26,7 +26,7 @@ class Table:
     projects: dict[str, Project] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     standings: dict[str, Standing] = field(default_factory=dict)
-    leaving: dict[PodId, Pod] = field(default_factory=dict)
+    leaving: dict[PodId, Leaving] = field(default_factory=dict)
     holds: dict[str, tuple[Pod, ...]] = field(default_factory=dict)
 
     def project(self, name: str, guarantee: int = 0, parent: str = "", **more: object) -> None:
@@ -62,6 +62,9 @@ class Table:
         self.standings[name] = Standing(
             waiting.workload, 0, waiting.wanted, waiting.minimum, Phase.RUNNING, 1, started, pods, True
         )
+
+    def leave(self, pod: Pod) -> None:
+        self.leaving[pod.id] = Leaving(pod, Ask(), 0)
 
     def names(self, claimant: str, now: int = 1_000) -> list[tuple[str, int]] | None:
         """The victims as (workload, rank), in order."""
@@ -243,10 +246,10 @@ def test_nobody_goes_where_leaving_pods_make_the_room() -> None:
     table.project("q", 2)
     table.node("n1", 2)
     table.run("low", "q", [("n1", 0)], 1, 0)
-    table.leaving["old", 1, 0, 0] = Pod("old", 1, 0, 0, "n1", (Slice(1, GPU),))
+    table.leave(Pod("old", 1, 0, 0, "n1", (Slice(1, GPU),)))
     table.workload("high", "q", one(1), priority=1)
     assert table.names("high") == []
-    table.leaving["low", 1, 0, 1] = Pod("low", 1, 0, 1, "n1")
+    table.leave(Pod("low", 1, 0, 1, "n1"))
     table.workload("more", "q", one(2), priority=1)
     assert table.names("more") is None  # a workload that is leaving is nobody's victim
 

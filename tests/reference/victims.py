@@ -117,7 +117,7 @@ def choices(facts: Facts, standing: Standing) -> list[tuple[Unit, ...]]:
 
 def candidates(facts: Facts, claimant: Standing) -> list[Standing]:
     """The workloads that may be victims at all, whatever the guarantees say."""
-    ending = {pod.workload for pod in facts.leaving.values()}
+    ending = {name for name, _, _, _ in facts.leaving}
     return [
         other
         for name, other in sorted(facts.standings.items())
@@ -196,12 +196,13 @@ def may_stand(
     )
 
 
-def works(facts: Facts, claimant: Standing, taken: tuple[Unit, ...]) -> bool:
+def works(facts: Facts, claimant: Standing, taken: tuple[Unit, ...] = (), *, leaving_are_gone: bool = True) -> bool:
     """Whether taking exactly these units is allowed and lets the claimant start."""
     used, gone = use(facts), freed(facts, taken)
     if not spares_guarantees(facts, claimant, taken, used, gone):
         return False
-    left = rooms(facts, claimant.workload.id, {pod.id for unit in taken for pod in unit.pods})
+    pods = {pod.id for unit in taken for pod in unit.pods}
+    left = rooms(facts, claimant.workload.id, pods, leaving_are_gone=leaving_are_gone)
 
     def good(placement: Placement) -> bool:
         return may_stand(facts, claimant, taken, used, gone, placement)
