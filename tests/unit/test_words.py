@@ -7,6 +7,10 @@ from typing import get_args
 
 import pytest
 
+from allmende.engine.apply import apply
+from allmende.engine.explain import explain, growth_reason
+from allmende.engine.plan import plan
+from allmende.engine.state import State
 from allmende.model import reason as reason_module
 from allmende.model.cluster import Device, Node, Pod, Slice
 from allmende.model.decision import Cause, Close, Decision, Evict, Grow, Hold, Release, Start, Stop
@@ -38,6 +42,7 @@ from allmende.model.workload import Role, Workload
 from allmende.words import LANGUAGES, en, ko, say, say_decision, say_event
 from allmende.words.catalogue import Catalogue
 from allmende.words.params import COMMON, PARAMS, Kind
+from tests.property import states
 
 CATALOGUES = {"en": en.CATALOGUE, "ko": ko.CATALOGUE}
 UNSAID = {Code.MAINTENANCE: {"end"}, Code.TOTAL_NEVER: {"places"}}  # params that the comments do not name
@@ -247,6 +252,20 @@ def test_english_says_what_people_look_for(reason: Reason, patterns: list[str]) 
 
 def test_a_missing_figure_does_not_raise() -> None:
     assert "?" in say(Reason(Code.GANG))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_reason_the_engine_gives_is_said_with_all_its_figures(seed: int) -> None:
+    for sample in (states.single(seed), states.several(seed)):
+        state = State()
+        for entry in sample.entries:
+            apply(state, entry)
+        for decision in plan(state, sample.now).decisions:
+            apply(state, decision)
+        for name in state.standings:
+            for reason in (explain(state, name, sample.now), growth_reason(state, name, sample.now)):
+                for language in LANGUAGES:
+                    assert reason is None or "?" not in say(reason, language), reason
 
 
 PODS = (Pod("train", 1, 0, 0, "n1", (Slice(0, GPU), Slice(1, GPU))), Pod("train", 1, 0, 1, "n0", (Slice(3, GPU),)))
