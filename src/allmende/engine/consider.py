@@ -89,9 +89,7 @@ class Pass:
                     self.draft.evict(pod, standing.workload)
             self._busy.add(decision.workload)
             self.herd.spare(decision.workload)
-            held = self.state.holds.get(decision.workload)
-            if held is not None:
-                self._release(decision.workload, held)
+            self._give_up_hold(decision.workload)
 
     def _close_node(self, name: str) -> None:
         """Nothing new goes there in this pass either."""
@@ -107,25 +105,39 @@ class Pass:
             if pods is None or name in self._busy:
                 continue
             standing = self.state.standings[name]
-            asks = standing.workload.roles
             rooms = [self.index.rooms.get(pod.node) for pod in pods]
             if any(room is None or not room.open or not all(room.sound[p.device] for p in pod.slices) for room, pod in zip(rooms, pods, strict=True)):
-                self._first.append(Release(self.now, name))
-                self._release(name, pods)
-            elif name not in self.index.leaving_of and all(
-                room is not None and room.ready_for(pod, asks[pod.role].ask) for room, pod in zip(rooms, pods, strict=True)
-            ):
-                self._release(name, pods)
-                attempt = standing.attempt + (standing.phase is Phase.QUEUED)
-                fresh = [Pod(name, attempt, p.role, p.rank, p.node, p.slices) for p in pods]
+                self._give_up_hold(name)
+            elif name not in self.index.leaving_of and self._all_ready(standing, pods):
+                branch, shape, _, _, _ = self.index.place_in_line(standing)
+                fresh = [Pod(name, standing.attempt + 1, p.role, p.rank, p.node, p.slices) for p in pods]
                 for pod in fresh:
                     self.draft.take(RUN, pod, standing.workload)
-                branch, shape, _, _, _ = self.index.place_in_line(standing)
-                self._began(branch, standing.workload, shape, attempt, fresh)
+                self._began(branch, standing.workload, shape, standing.attempt + 1, fresh)
+
+    def _all_ready(self, standing: Standing, pods: tuple[Pod, ...]) -> bool:
+        """Whether all the held places are free at the same time; if so they are held no more."""
+        workload = standing.workload
+        mark = self.draft.mark
+        for pod in pods:
+            room = self.index.rooms[pod.node]
+            if not room.ready_for(pod, workload.roles[pod.role].ask):
+                self.draft.back(mark)
+                return False
+            self.draft.take(RUN, pod, workload)
+        self.draft.back(mark)
+        self._release(workload.id, pods)
+        return True
 
     def _order(self, name: str) -> tuple[int, int, str]:
         standing = self.state.standings.get(name)
         return (-standing.workload.priority, standing.submitted, name) if standing is not None else (0, 0, name)
+
+    def _give_up_hold(self, name: str) -> None:
+        pods = self.state.holds.get(name)
+        if pods is not None:
+            self._first.append(Release(self.now, name))
+            self._release(name, pods)
 
     def _release(self, name: str, pods: tuple[Pod, ...]) -> None:
         workload = self.state.standings[name].workload
@@ -316,7 +328,7 @@ class Pass:
         standing = self.state.standings[name]
         if self._refuses(name, standing):
             return Verdict.PASSED
-        if line.grows and line.shape.elastic and len(standing.pods) >= standing.minimum:
+        if line.grows and line.shape.elastic and standing.holds_together(standing.pods):
             return Verdict.PASSED
         workload, shape = standing.workload, line.shape
         need = self._demand(shape, workload.project)
@@ -376,15 +388,13 @@ class Pass:
                 if not ban and not self.reservations and shape.single is not None and not shape.level:
                     self.index.unfit.add(shape)
             return False
-        held = self.state.holds.get(workload.id)
-        if held is not None:
-            self._release(workload.id, held)
-        self._began(branch, workload, shape, standing.attempt + (standing.phase is Phase.QUEUED), pods)
+        self._give_up_hold(workload.id)
+        self._began(branch, workload, shape, standing.attempt + 1, pods)
         return True
 
     def _place(self, shape: Shape, standing: Standing, ban: int, more: object) -> list[Pod] | None:
         queued = standing.phase is Phase.QUEUED
-        site = Site(self.draft, standing.workload, shape, standing.attempt + queued, () if queued else standing.pods)
+        site = Site(self.draft, standing.workload, shape, standing.attempt + 1, () if queued else standing.pods)
         return site.place(ban, more)  # type: ignore[arg-type]
 
     def _more(self, branch: Branch, workload: Workload, model: str) -> bool:
@@ -480,17 +490,15 @@ class Pass:
             self._last.append(Evict(self.now, name, tuple(pod.id for pod in pods), cause, workload.id))
             self.herd.spare(name)
             self._busy.add(name)
-            held = self.state.holds.get(name)
-            if held is not None:
-                self._release(name, held)
+            self._give_up_hold(name)
 
     def _held_places(self, line: Line, standing: Standing, answer: Answer) -> list[Pod]:
         workload, shape = standing.workload, line.shape
         have = standing.pods if standing.phase is Phase.RUNNING else ()
-        attempt = standing.attempt + (standing.phase is Phase.QUEUED)
+        attempt = standing.attempt + 1
         site = Site(self.draft, workload, shape, attempt, have, HELD, later=True)
         if answer.nodes is None:
-            pods = site.place(self._ban(standing) | self.closed)
+            pods = site.place(self._ban(standing), lambda: False)
             if pods is None:
                 raise AssertionError(f"victims for {workload.id} make no room")
             return pods
@@ -515,8 +523,8 @@ class Pass:
             for line in queue.lines.values():
                 if line.grows and line.shape.elastic and line.grows not in self._busy and self._is_live(line.shape.size):
                     standing = self.state.standings[line.grows]
-                    if len(standing.pods) >= standing.minimum:
-                        wishes.append((branch, line.entries[0], standing.workload, line.shape, standing.attempt, [], standing.pods))
+                    if standing.holds_together(standing.pods):
+                        wishes.append((branch, line.entries[0], standing.workload, line.shape, standing.attempt + 1, [], standing.pods))
         while wishes:
             chosen = min(range(len(wishes)), key=lambda i: (wishes[i][0].key(), wishes[i][1]))
             if not self._one_more(*wishes[chosen]):

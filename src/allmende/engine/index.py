@@ -234,7 +234,7 @@ class Index:
             self.arrays[workload.array] = self.arrays.get(workload.array, 0) + sign
         if sign > 0:
             branch.workloads[workload.id] = None
-            if len(standing.pods) < standing.minimum:
+            if not standing.holds_together(standing.pods):
                 self.short[workload.id] = None
             if len(standing.pods) > sum(standing.wanted):
                 self.over[workload.id] = None

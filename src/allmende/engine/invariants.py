@@ -25,7 +25,7 @@ def check(state: State) -> None:
     for standing in state.standings.values():
         if standing.phase is Phase.RUNNING:
             assert standing.pods, f"{standing.workload.id} runs without a pod"
-            assert len(standing.pods) >= standing.minimum or standing.survivors_since is not None, f"{standing.workload.id} is not whole"
+            assert standing.holds_together(standing.pods) or standing.survivors_since is not None, f"{standing.workload.id} is not whole"
         else:
             assert not standing.pods, f"{standing.workload.id} waits with pods"
 

@@ -55,7 +55,7 @@ def grow(state: State, standing: Standing, pods: tuple[Pod, ...], at: int) -> No
     for pod in pods:
         index.occupy(RUN, pod, standing.workload, 1)
     now_has = standing.pods + pods
-    new = replace(standing, pods=now_has, survivors_since=None if len(now_has) >= standing.minimum else standing.survivors_since)
+    new = replace(standing, attempt=standing.attempt + 1, pods=now_has, survivors_since=None if standing.holds_together(now_has) else standing.survivors_since)
     state.standings[standing.workload.id] = new
     index.enter(state, new)
 
@@ -98,11 +98,8 @@ def pod_ended(state: State, standing: Standing, pod_id: PodId, at: int, ok: bool
     if not sum(wanted):
         end(state, standing.workload.id, at, ok=True)
         return
-    state.index.exit(standing)
     state.index.occupy(RUN, pod, standing.workload, -1)
-    new = replace(standing, wanted=wanted, minimum=min(standing.minimum, sum(wanted)), pods=tuple(p for p in standing.pods if p is not pod))
-    state.standings[standing.workload.id] = new
-    state.index.enter(state, new)
+    _without(state, standing, [pod], at, wanted=wanted)
 
 
 def gone(state: State, pod_id: PodId) -> None:
@@ -152,15 +149,21 @@ def _let_leave(state: State, workload: Workload, pods: Iterable[Pod], at: int) -
         state.index.leave(leaving, 1)
 
 
-def _without(state: State, standing: Standing, taken: list[Pod], at: int, *, evicted: bool) -> None:
+def _without(
+    state: State, standing: Standing, taken: list[Pod], at: int, *, evicted: bool = False, wanted: tuple[int, ...] | None = None
+) -> None:
     """The standing after pods were taken from it (their rooms are already counted)."""
     gone_ids = {pod.id for pod in taken}
     left = tuple(pod for pod in standing.pods if pod.id not in gone_ids)
     new = replace(standing, pods=left, evictions=standing.evictions + evicted)
+    if wanted is not None:
+        new = replace(new, wanted=wanted, minimum=min(standing.minimum, sum(wanted)))
     if not left:
         drop_hold(state, standing.workload.id)
         new = replace(new, phase=Phase.QUEUED, started=None, bound=False, survivors_since=None)
-    elif len(left) < standing.minimum and standing.survivors_since is None:
+    elif new.holds_together(left):
+        new = replace(new, survivors_since=None)
+    elif standing.survivors_since is None:
         new = replace(new, survivors_since=at)
     state.index.exit(standing)
     state.standings[standing.workload.id] = new

@@ -26,6 +26,9 @@ from allmende.model.units import GPU
 from allmende.model.workload import Workload
 
 
+FEW = 14  # candidates whose sets are all looked at where an order among them matters
+
+
 class Search(Struct, frozen=True):
     """What one search for victims found: GPU units evicted, a lower bound of them, and whether it is proved the least."""
 
@@ -154,6 +157,8 @@ class Hunt:
         if ask is None or capped or (shape.level and sum(shape.counts) > 1):
             claimant.capped = capped
             return self._by_sets(claimant, workload, shape, usable)
+        if claimant.inside > claimant.sure:
+            return self._in_two_steps(claimant, workload, shape, usable)
         mask = masks.allowed(shape.roles[0][1], workload.project) & usable
         if sum(shape.counts) == 1:
             self.looked_at = mask & (ground | masks.leaving)
@@ -276,10 +281,24 @@ class Hunt:
         units = claimant.herd.gpu_units(worth[0])
         return Answer(worth, victims, ((pos, 1),), Search(workload.id, units, units, 1, True))
 
+    def _in_two_steps(self, claimant: Claimant, workload: Workload, shape: Shape, usable: int) -> Answer | None:
+        """Where some must go before others may be asked: few candidates are searched as sets; with many, those who may
+        be asked at once come first."""
+        reach = claimant.inside
+        if len(self._candidates(claimant, self.draft.index.masks.open)) <= FEW:
+            return self._by_sets(claimant, workload, shape, usable)
+        claimant.narrow(claimant.sure)
+        found = self.find(claimant, workload, shape, usable)
+        if found is not None:
+            search = found.search
+            return Answer(found.price, found.victims, found.nodes, Search(search.workload, search.units, search.bound, search.steps, False))
+        claimant.narrow(reach)
+        return self._by_sets(claimant, workload, shape, usable)
+
     # -- several roles, or one domain for all -----------------------------------------------------------------
 
     def _by_sets(self, claimant: Claimant, workload: Workload, shape: Shape, usable: int) -> Answer | None:
-        flat = self._candidates(claimant, usable)
+        flat = self._candidates(claimant, self.draft.index.masks.open if claimant.capped or claimant.inside > claimant.sure else usable)
         bound = self._gpu_bound(claimant, workload, shape, usable)
         heap: list[tuple[Price, int, tuple[int, ...]]] = [(FREE, -1, ())]
         steps = 0

@@ -52,7 +52,8 @@ def _lost(state: State, now: int) -> Iterator[Evict | Close]:
             for workload in sorted({pod.workload for pod in state.index.rooms[name].pods.values()}):
                 standing = state.standings[workload]
                 pods = [pod.id for pod in standing.pods if pod.node == name]
-                if len(standing.pods) - len(pods) < standing.minimum and not state.policy.keep_survivors:
+                left = tuple(pod for pod in standing.pods if pod.node != name)
+                if not standing.holds_together(left) and not state.policy.keep_survivors:
                     pods = [pod.id for pod in standing.pods]
                 yield Evict(now, workload, tuple(pods), Cause.NODE_LOST, detail=name)
 

@@ -129,11 +129,12 @@ class Herd:
 class Claimant:
     """One request for room: whose work it may take, and how far.
 
-    `units` it needs on `model` ("" = whichever); `priority` inside its project. `capped`: a cap is in its way too. `evict_borrowers` and
+    `units` it needs on `model` ("" = whichever); `priority` inside its project. `capped`: a cap is in its way too. `sure`
+    levels are inside the guarantee as things stand, `inside` ones could be once others have gone. `evict_borrowers` and
     `even_shares` are the two optional rules of the policy.
     """
 
-    __slots__ = ("_may", "_slack", "branch", "capped", "herd", "inside", "model", "policy", "priority", "units")
+    __slots__ = ("_may", "_slack", "branch", "capped", "herd", "inside", "model", "policy", "priority", "sure", "units")
 
     def __init__(self, herd: Herd, branch: Branch, priority: int, units: int, model: str) -> None:
         self.herd = herd
@@ -143,7 +144,8 @@ class Claimant:
         self.model = model
         self.policy = herd.state.policy
         self.capped = False
-        self.inside = self.reach(self._own_lower())
+        self.sure = self.reach()
+        self.inside = self._furthest()
         self._may: dict[Branch, bool] = {}
         self._slack: dict[Branch, tuple[Branch, ...]] = {}
 
@@ -168,6 +170,29 @@ class Claimant:
             if use - freed + self.units > guarantee:
                 break
             steps += 1
+        return steps
+
+    def narrow(self, levels: int) -> None:
+        """Count on so many levels from here on."""
+        self.inside = levels
+        self._may.clear()
+
+    def _furthest(self) -> int:
+        """Levels at which it could be inside once others have gone: its own lower priorities, and whatever the
+        siblings below each level have above their guarantees."""
+        freed = self._own_lower()
+        steps = 0
+        below: Branch | None = None
+        for branch in self.branch.path:
+            for child in branch.children if steps else ():
+                if child is not below:
+                    use, guarantee = child.against(self.model)
+                    freed += max(0, use - guarantee)
+            use, guarantee = branch.against(self.model)
+            if use - freed + self.units > guarantee:
+                break
+            steps += 1
+            below = branch
         return steps
 
     @property

@@ -22,7 +22,8 @@ class Standing(Struct, frozen=True):
     """The facts about one workload that is not over.
 
     `submitted` never changes, whatever is evicted. `wanted`: pods wanted now, per role (falls as pods end well,
-    changes with a resize). `minimum`: the gang's minimum now. `attempt` counts starts. `pods`: what it holds now.
+    changes with a resize). `minimum`: the gang's minimum now. `attempt` counts starts and growths: the pods
+    of one share it, so that no pod ever has the identity of one that left. `pods`: what it holds now.
     `bound`: they were seen running. `grow_since`: when more pods were asked for (None = with the
     submit). `checkpoint`: moment up to which its work is safe. `survivors_since`: since when it runs short.
     """
@@ -41,6 +42,17 @@ class Standing(Struct, frozen=True):
     survivors_since: int | None = None
     evictions: int = 0
     first_started: int | None = None
+
+
+    def holds_together(self, pods: tuple[Pod, ...]) -> bool:
+        """Whether these pods are enough for the gang: its minimum in all, and every role's."""
+        if len(pods) < self.minimum:
+            return False
+        for role, wanted in enumerate(self.wanted):
+            least = min(self.workload.roles[role].least, wanted)
+            if least and sum(pod.role == role for pod in pods) < least:
+                return False
+        return True
 
 
 class Outcome(Struct, frozen=True, gc=False):
