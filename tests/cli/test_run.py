@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -221,10 +222,11 @@ def test_help_is_quick_because_it_imports_little() -> None:
     assert done.stdout.split() == ["allmende", "allmende.cli", "allmende.cli.main"]
     times = []
     for _ in range(3):
-        start = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([*ALLMENDE, "--help"], capture_output=True, check=True)
-        times.append(time.perf_counter() - start)
-    assert min(times) <= 0.3
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(times) <= 0.3  # of a processor: what the wall clock shows on an idle machine
 
 
 def test_the_commands_offer_the_languages_there_are() -> None:
