@@ -26,7 +26,7 @@ from allmende.model.span import show_clock, show_span
 from allmende.model.units import show_gpus
 from allmende.model.workload import Workload
 from allmende.ports.backend import Remark
-from allmende.words import say, say_decision, say_event, say_places, screen
+from allmende.words import GROWING, say, say_decision, say_event, say_places, screen
 
 RECENT = 8
 """Lines of what happened that stay beneath the live table."""
@@ -73,6 +73,12 @@ def tell(line: Line, language: str) -> str:
     return say_decision(line, language) if isinstance(line, Decision) else say_event(line, language)
 
 
+def tell_reason(name: str, reason: Reason, language: str) -> str:
+    """Why a job waits, or why one that runs has not all its pods."""
+    key = "growing" if reason.code in GROWING else "waiting"
+    return screen(key, language, workload=name, reason=say(reason, language))
+
+
 def tell_end(story: Story, language: str) -> str:
     """That a job is over."""
     return say_event(Ended(story.ended or 0, story.workload.id, story.ok), language)
@@ -96,8 +102,7 @@ class PlainBoard:
     def turn(self, state: State, stories: Stories, fresh: dict[str, Reason]) -> None:
         """Print the reasons that are new."""
         for name, reason in fresh.items():
-            text = screen("waiting", self._language, workload=name, reason=say(reason, self._language))
-            self._print(state.now, text)
+            self._print(state.now, tell_reason(name, reason, self._language))
 
     def _print(self, at: int, text: str) -> None:
         if text:
@@ -170,7 +175,7 @@ class LiveBoard:
             since = standing.started
         told = say(story.reason, self._language) if story.reason is not None else story.remark
         if where == "running" and standing is not None:
-            told = say_places(standing.pods, self._language)
+            told = " - ".join([say_places(standing.pods, self._language), *([told] if story.reason else [])])
         word = screen(where, self._language, position=place)
         return _Row(name, story.workload.project, size(story.workload), where, word, since, story.ended, told)
 

@@ -7,18 +7,16 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from allmende.cli.board import tell
-from allmende.engine.explain import explain
+from allmende.cli.board import tell, tell_reason
+from allmende.engine.explain import explain, growth_reason
 from allmende.engine.state import State
 from allmende.model.event import PodEnded, PodGone
 from allmende.model.reason import Reason
 from allmende.model.span import show_clock
-from allmende.model.standing import Phase
 from allmende.scene.record import Record
 from allmende.scene.stage import stage
 from allmende.scene.value import Scene
 from allmende.sim.world import Entry, Observer, World
-from allmende.words import say, screen
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _FREE, _LEAVING, _MANY = "·", "-", "+"
@@ -53,10 +51,7 @@ class _Teller(Observer):
         """Print what happened in the instant that is over, and pause if it was anything."""
         lines = [text for entry in world.log[self._seen :] if (text := self._line(entry))]
         self._seen = len(world.log)
-        lines += [
-            screen("waiting", self._language, workload=name, reason=say(reason, self._language))
-            for name, reason in self._fresh(world)
-        ]
+        lines += [tell_reason(name, reason, self._language) for name, reason in self._fresh(world)]
         for text in lines:
             self._console.print(Text(f"  {show_clock(world.now)}  {text}"), soft_wrap=True)
         changed = self.machine(world.state)
@@ -71,9 +66,7 @@ class _Teller(Observer):
         """Reasons of another kind than last time."""
         found = []
         for name, standing in world.state.standings.items():
-            if standing.phase is not Phase.QUEUED:
-                continue
-            reason = explain(world.state, name, world.now)
+            reason = explain(world.state, name, world.now) or growth_reason(world.state, name, world.now)
             key = () if reason is None else (reason.code, reason.waiting, standing.attempt)
             if reason is not None and self._told.get(name) != key:
                 self._told[name] = key

@@ -20,7 +20,7 @@ from allmende.cli.board import Board, LiveBoard, PlainBoard, declared, summary
 from allmende.cli.jobs_file import JobsFile, read_jobs
 from allmende.cli.story import Stories
 from allmende.control.journal import Entry, Line
-from allmende.engine.explain import explain
+from allmende.engine.explain import explain, growth_reason
 from allmende.engine.state import State
 from allmende.model.cluster import Node
 from allmende.model.event import NodeSet, ProjectSet, Submitted
@@ -33,7 +33,7 @@ from allmende.words import screen
 INTERRUPTED = 130
 """Exit code after Ctrl-C or a signal that asks to end, as shells have it."""
 EXPLAINED = 200
-"""Waiting jobs whose reasons are made anew after every turn."""
+"""Jobs short of pods whose reasons are made anew after every turn."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -163,11 +163,19 @@ class _Turn:
         return hope and not self.stuck
 
     def _reasons(self, state: State, every: bool) -> dict[str, Reason]:
-        """Why each one waits; of a long queue only those that have no reason yet, unless `every` one counts."""
-        waiting = [name for name, standing in state.standings.items() if standing.phase is Phase.QUEUED]
-        known = {} if every or len(waiting) <= EXPLAINED else self.stories.reasons(waiting)
-        found = {name: known.get(name) or explain(state, name, state.now) for name in waiting}
-        return {name: reason for name, reason in found.items() if reason is not None}
+        """Why each one waits, or does not grow; of a long queue only those without a reason yet, unless `every` one."""
+        short = [
+            name
+            for name, standing in state.standings.items()
+            if standing.phase is Phase.QUEUED or len(standing.pods) < sum(standing.wanted)
+        ]
+        known = {} if every or len(short) <= EXPLAINED else self.stories.reasons(short)
+        found = {}
+        for name in short:
+            reason = known.get(name) or explain(state, name, state.now) or growth_reason(state, name, state.now)
+            if reason is not None:
+                found[name] = reason
+        return found
 
     def _is_fresh(self, name: str, reason: Reason) -> bool:
         """Whether another kind of reason than last time: figures that move would flood the screen."""

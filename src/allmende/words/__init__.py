@@ -3,6 +3,7 @@
 A catalogue per language (`en`, `ko`) holds every text; the functions of `speak` fill in the figures.
 """
 
+from allmende.words.catalogue import GROWING
 from allmende.words.speak import LANGUAGES, say, say_decision, say_event, say_places, screen
 
-__all__ = ["LANGUAGES", "say", "say_decision", "say_event", "say_places", "screen"]
+__all__ = ["GROWING", "LANGUAGES", "say", "say_decision", "say_event", "say_places", "screen"]

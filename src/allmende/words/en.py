@@ -205,6 +205,7 @@ _SCREEN = {
     "never": "can never start",
     "waits": "still waits",
     "waiting": "{workload} waits. {reason}",
+    "growing": "{workload} could grow. {reason}",
     "nodes": "virtual GPUs: {nodes}",
     "summary": "what became of the jobs",
     "logs": "output of the jobs: {folder}",

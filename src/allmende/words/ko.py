@@ -221,6 +221,7 @@ _SCREEN = {
     "never": "시작 불가",
     "waits": "계속 대기",
     "waiting": "{workload}: 기다립니다. {reason}",
+    "growing": "{workload}: 더 커질 수 있습니다. {reason}",
     "nodes": "가상 GPU: {nodes}",
     "summary": "작업 결과",
     "logs": "작업 출력: {folder}",
