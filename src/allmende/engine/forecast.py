@@ -5,8 +5,9 @@
 2. The interval is as wide as forecasts have been wrong before. The futures agree with one another far too well:
    they share one history, and thousands of drawn run times average out, so their own spread says little
    (docs/architecture.md). What matters is the error common to them all, and only past forecasts show it.
-   Errors are ratios of waits, (true + HOUR) / (foretold + HOUR), up and down alike; one factor serves all sizes and
-   owners, because a factor for each had too few independent cases to learn from.
+   It is measured on the scale of the fourth root of the wait, where it is as large for one hour as for two weeks (a
+   wait of days averages over more ends, so its error is relatively smaller). One figure serves all sizes and owners:
+   a figure for each would rest on too few independent cases.
 """
 
 from __future__ import annotations
@@ -21,21 +22,20 @@ from allmende.engine.draws import Draws
 from allmende.engine.history import ONE, History, Like, Owner, Run, runs_of, size_of
 from allmende.engine.runahead import arrivals, models_of, run_ahead
 from allmende.engine.state import State
-from allmende.model.span import DAY, HOUR
+from allmende.model.span import DAY
 from allmende.model.standing import Phase, Standing
 from allmende.model.workload import Kind, Workload
 
-MILLION = 1_000_000
 HORIZON = 60 * DAY
 """Nothing is foretold beyond this."""
 COVER = 80
 """Per cent of the true starts that the interval should hold."""
 
-_FORGET = 3 * DAY  # an error half as recent counts half as much
-_PRIOR_FORECASTS = 5  # the errors expected before any was seen count as so many forecasts ...
-_PRIOR_ERRORS = (  # ... and are exp(0.5 |z|), z normal, in 20 equal parts: run times misjudged by half (x MILLION)
-    1_015_792, 1_048_194, 1_081_831, 1_116_902, 1_153_638, 1_192_309, 1_233_243, 1_276_839, 1_323_594, 1_374_140,
-    1_429_298, 1_490_167, 1_558_265, 1_635_776, 1_726_006, 1_834_312, 1_970_241, 2_153_426, 2_435_695, 3_067_004,
+_PRIOR_FORECASTS = 5  # the errors expected before any was seen count as the forecasts of so many moments ...
+_PRIOR_ERRORS = (  # ... and are normal, in parts of 5 %, so large that 16 h may well be half or twice as long
+    342_254, 685_861, 1_032_211, 1_382_771, 1_739_137, 2_103_084, 2_476_639, 2_862_184,
+    3_262_582, 3_681_373, 4_123_064, 4_593_579, 5_100_999, 5_656_866, 6_278_621, 6_994_724,
+    7_856_980, 8_977_631, 10_697_507, 13_632_506,
 )  # fmt: skip
 _WORK = 40_000  # starts that `affordable` spends on one refresh, more or less: ten seconds or so
 
@@ -49,13 +49,26 @@ class StartInterval(Struct, frozen=True, gc=False):
 
 
 class Calibration(Struct, frozen=True):
-    """How wrong forecasts are: in COVER of 100 cases a wait is off by at most this ratio (x MILLION), up or down."""
+    """How wrong forecasts are: in COVER of 100 cases the roots of true and foretold wait differ by at most `off`.
 
-    ratio: int = MILLION
+    Unit: 2^-16 of the fourth root of a microsecond (see `root`).
+    """
+
+    off: int = 0
 
 
 EXACT = Calibration()
 """Trust the futures as they are: right where every run time is known."""
+
+
+def root(wait: int) -> int:
+    """The fourth root of a wait, in units of 2^-16."""
+    return isqrt(isqrt(max(0, wait) << 64))
+
+
+def unroot(value: int) -> int:
+    """The wait that has this root."""
+    return max(0, value) ** 4 >> 64
 
 
 class Foretold(Struct, frozen=True, gc=False):
@@ -72,11 +85,11 @@ class Foretold(Struct, frozen=True, gc=False):
 class Knowledge:
     """What a forecast knows beside the state: the history of run times, recent submissions, past errors."""
 
-    def __init__(self, state: State, now: int, calibration: Calibration, *, arrivals: bool = True) -> None:
+    def __init__(self, state: State, now: int, calibration: Calibration, *, coming: bool = True) -> None:
         runs = runs_of(state, now)
         self.history = History(runs)
         self.calibration = calibration
-        self.recent: list[Run] = runs if arrivals else []
+        self.recent: list[Run] = runs if coming else []
         self.models: dict[int, Workload] = models_of(state, self.recent)
 
     def like(self, standing: Standing, source: str) -> Like:
@@ -88,11 +101,11 @@ class Knowledge:
         return found._replace(burst=-1) if source else found
 
     def lasting(self, standing: Standing, ran: int, draws: Draws, source: str = "") -> int | None:
-        """A drawn run time in all, of one that has run `ran`; with no history at all, its limit."""
+        """A drawn run time in all, of one that has run `ran`; its limit where no end was ever seen."""
         workload = standing.workload
         if workload.kind is Kind.SERVICE:
             return workload.limit
-        if self.history.empty and workload.limit is not None:
+        if not self.history.ended and workload.limit is not None:
             return workload.limit
         lasts = self.history.run_time(self.like(standing, source), draws.below(ONE), ran)
         return lasts if workload.limit is None else min(lasts, workload.limit)
@@ -141,9 +154,10 @@ def interval(now: int, starts: Sequence[int | None], calibration: Calibration) -
     median = (ordered[last // 2] + ordered[(last + 1) // 2]) // 2
     part = (100 - COVER) // 2
     low, high = ordered[last * part // 100], ordered[-(-last * (100 - part) // 100)]
-    wait = median - now + HOUR
-    low = min(low, now + max(0, wait * MILLION // calibration.ratio - HOUR))
-    high = max(high, now + wait * calibration.ratio // MILLION - HOUR)
+    if calibration.off:
+        middle = root(median - now)
+        low = min(low, now + unroot(middle - calibration.off))
+        high = max(high, now + unroot(middle + calibration.off))
     return StartInterval(*(moment if moment < never else None for moment in (low, median, high)))
 
 
@@ -151,32 +165,33 @@ def interval(now: int, starts: Sequence[int | None], calibration: Calibration) -
 
 
 def calibrate(past: Iterable[Foretold], now: int) -> Calibration:
-    """The ratio within which COVER per cent of past waits fell, learnt from what was known at `now`.
+    """The error that COVER per cent of past forecasts stayed within, learnt from what was known at `now`.
 
-    Naive meaning: each moment at which forecasts were made counts once, halved every _FORGET; in it each owner and
-    size counts as the square root of its workloads, because their errors are common. One that waits still is known
-    to be wrong by at least what it has waited beyond its median (censored; Kaplan and Meier). Expected errors
-    (_PRIOR_ERRORS) count as _PRIOR_FORECASTS moments, so that a few moments, all of one bad day, do not rule alone.
+    Naive meaning: each moment at which forecasts were made counts once; in it each owner and size counts as the
+    square root of its workloads, because their errors are common. One that waits still is known to be wrong by at
+    least what it has waited beyond its median (censored; Kaplan and Meier). Expected errors (_PRIOR_ERRORS) count as
+    _PRIOR_FORECASTS moments, so that one bad day does not rule alone.
     """
     errors: list[tuple[int, bool, int]] = []
     for made, group in groupby(sorted(past, key=lambda one: one.made), key=lambda one: one.made):
         if made < now:
-            errors += _errors(list(group), now, _faded(now - made))
+            errors += _errors(list(group), now)
     each = _PRIOR_FORECASTS * ONE // len(_PRIOR_ERRORS)
     errors += [(error, False, each) for error in _PRIOR_ERRORS]
     left = sum(weight for _, _, weight in errors)
     alive = ONE
-    for error, censored, weight in sorted(errors):
-        if not censored:
+    enough = ONE * (100 - COVER) // 100 + len(errors)  # each step rounds by less than 1
+    for error, waits, weight in sorted(errors):
+        if not waits:
             alive -= alive * weight // left
-            if alive * 100 <= ONE * (100 - COVER):
+            if alive <= enough:
                 return Calibration(error)
         left -= weight
     return Calibration(max(error for error, _, _ in errors))
 
 
-def _errors(group: list[Foretold], now: int, weight: int) -> list[tuple[int, bool, int]]:
-    """(ratio x MILLION, known to be at least that, weight) of the forecasts of one moment, in all of this weight."""
+def _errors(group: list[Foretold], now: int) -> list[tuple[int, bool, int]]:
+    """(error, known to be at least that, weight) of the forecasts of one moment, in all of weight ONE."""
     cells: dict[tuple[Owner, int], list[Foretold]] = {}
     for one in group:
         cells.setdefault((one.owner, one.units), []).append(one)
@@ -184,19 +199,10 @@ def _errors(group: list[Foretold], now: int, weight: int) -> list[tuple[int, boo
     total = sum(roots.values())
     found = []
     for cell, ones in cells.items():
-        each = weight * roots[cell] // (total * len(ones))
+        weight = ONE * roots[cell] // (total * len(ones))
         for one in ones:
-            foretold = one.median - one.made + HOUR
             waits = one.started is None or one.started > now
-            true = (now if one.started is None or one.started > now else one.started) - one.made + HOUR
-            error = max(true, foretold) * MILLION // min(true, foretold)
-            if waits and true < foretold:
-                error = MILLION
-            found.append((error, waits, each))
+            true = now if one.started is None or one.started > now else one.started
+            off = root(true - one.made) - root(one.median - one.made)
+            found.append((max(0, off) if waits else abs(off), waits, weight))
     return found
-
-
-def _faded(age: int) -> int:
-    """The part of ONE that an error of such an age counts: halved each _FORGET, evenly in between."""
-    halvings, within = divmod(age, _FORGET)
-    return (ONE >> halvings) * (2 * _FORGET - within) // (2 * _FORGET)

@@ -117,7 +117,7 @@ class _Table:
 
 
 class History:
-    """Run times of all classes. Curves are made when first asked for.
+    """Run times of all classes, of which `ended` runs are over. Curves are made when first asked for.
 
     A curve gives for each of EDGES the part (of ONE) of all runs that last at least so long.
     """
@@ -125,7 +125,7 @@ class History:
     def __init__(self, runs: Iterable[Run]) -> None:
         ordered = sorted(runs, key=lambda run: (run.submitted, run.workload))
         self.likes: dict[str, Like] = {}
-        self.empty = True
+        self.ended = 0
         self._tables: dict[tuple[object, ...], _Table] = {}
         self._hazards: dict[tuple[object, ...], list[int]] = {}
         self._curves: dict[Like, list[int]] = {}
@@ -135,7 +135,7 @@ class History:
                 self._count(like, run, _JOB * _JOB // isqrt(_JOB * _JOB * equals))
 
     def _count(self, like: Like, run: Run, weight: int) -> None:
-        self.empty = False
+        self.ended += run.over
         span = bisect_right(EDGES, run.ran or 0) - 1
         for classes in _path(like):
             table = self._tables.setdefault(classes, _Table())
