@@ -1,0 +1,162 @@
+"""Settings of projects and of the policy: accepted, refused or warned about, by the product's own checks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import yaml
+
+from allmende.model.advice import HALF_LIFE, check_projects, one_unit, settings_advice
+from allmende.model.mistake import Mistake
+from allmende.model.policy import Policy
+from allmende.model.quantity import quantity
+from allmende.model.span import SECOND
+from allmende.model.tenancy import Project
+from allmende.scene import settings, view
+from allmende.scene.cases import NODE, QUEUE, CaseReader, Writer
+from allmende.scene.cell import Cell, fields, listed, scalar
+from allmende.scene.forms.then import Then, asked
+from allmende.scene.moment import number
+from allmende.scene.run import play
+
+_GIVEN = re.compile(
+    r"queue (?P<hot>\S+) used (?P<n>[\d.]+) GPU-hours(?: \w+)?, queue (?P<cold>\S+) (?:none|nothing|0);"
+    r" (?P<gpus>\w+) GPUs?, both submit, (?P<first>\S+) (?:one|\w+) seconds? (?:earlier|before)",
+    re.IGNORECASE,
+)
+_THEN = re.compile(r"with settings? (?P<which>[\d, and]+?),? (?P<who>\S+)'s job starts first", re.IGNORECASE)
+
+
+def projects(_top: Cell, given: dict[str, Cell], then: Then) -> None:
+    """`queues` as settings: the verdict on them together, and on each of `also` alone."""
+    mistake, warnings = _verdict(given["queues"].items(), given, then)
+    text = str(mistake) if mistake else " ".join(warnings)
+    verdict = then.take("verdict")
+    if verdict is not None:
+        then.outcome(verdict.text(), mistake, warnings, "the settings")
+    then.matches(text, then.take("message"), "the settings")
+    results = then.take("results")
+    wanted = results.entries() if results else {}
+    for item in given["also"].items() if "also" in given else ():
+        name = item.entries()["name"].text()
+        mistake_alone, told = _verdict([item], given, then)
+        for key, cell in wanted.pop(name).entries().items() if name in wanted else ():
+            if key == "verdict":
+                then.outcome(cell.text(), mistake_alone, told, name)
+            elif key == "message":
+                then.matches(str(mistake_alone or " ".join(told)), cell, name)
+            elif key != "note":
+                then.gaps.append(f"expectation {key} of {name}")
+    then.gaps += [f"the result of {name}" for name in wanted]
+    numbers = then.take("numbers")
+    for key, cell in numbers.entries().items() if numbers else ():
+        if re.fullmatch(r"wrong .+ that must not be used", key):
+            then.expect(
+                not re.search(rf"\b{re.escape(cell.text())}\b", text), f"the wrong figure {cell.text()} is used: {text}"
+            )
+        else:
+            then.gaps.append(f"measure: {key}")
+
+
+def _verdict(items: Iterable[Cell], given: dict[str, Cell], then: Then) -> tuple[Mistake | None, list[str]]:
+    """What the product says of some projects: its Mistake, or its warnings."""
+    found, mistake = asked(lambda: _read(items, then))
+    if mistake is not None or not isinstance(found, list):
+        return mistake, []
+    nodes = []
+    for item in given["nodes"].items() if "nodes" in given else ():
+        written = Cell(Writer(then.gaps, "node").turned(item, NODE)).entries()
+        nodes.append(settings.node(written["name"].text(), written))
+    advice = settings_advice(found, view.capacity(nodes), {}) if nodes else ()
+    return None, [str(each) for each in advice]
+
+
+def _read(items: Iterable[Cell], then: Then) -> list[Project]:
+    """Projects of the layout, checked as the product checks them."""
+    found, written = [], {}
+    for item in items:
+        cells = Cell(Writer(then.gaps, "queue").turned(item, QUEUE), "queues").entries()
+        name = cells["name"].text()
+        if "guarantee" in cells and cells["guarantee"].is_mapping:
+            written[name] = {key: cell.text() for key, cell in cells.pop("guarantee").entries().items()}
+        found.append(settings.project(name, cells))
+    for parent in dict.fromkeys(project.parent for project in found):
+        one_unit({p.name: written[p.name] for p in found if p.parent == parent and p.name in written})
+    check_projects(found)
+    return found
+
+
+def policies(_top: Cell, given: dict[str, Cell], then: Then) -> None:
+    """`settings`, a list of policies: how each is taken, and how the accepted ones behave."""
+    results = then.take("results")
+    wanted = results.items() if results else []
+    taken = [asked(lambda cell=item: settings.policy(cell)) for item in given["settings"].items()]  # type: ignore[misc]
+    for place, (cell, (policy, mistake)) in enumerate(zip(wanted, taken, strict=False)):
+        for key, value in cell.entries().items():
+            if key == "verdict":
+                then.outcome(value.text(), mistake, [], f"setting {place}")
+            elif key == "message":
+                then.matches(str(mistake), value, f"setting {place}")
+            elif key == "reads_as" and isinstance(policy, Policy):
+                _reads_as(place, value, policy, then)
+            else:
+                then.gaps.append(f"expectation {key} of setting {place}")
+    behaviour = then.take("behaviour")
+    if behaviour is not None and not _behaves(behaviour, given["settings"].items(), then):
+        then.gaps.append(f"sentence: {behaviour.entries()['given'].text()}")
+
+
+def _reads_as(place: int, cell: Cell, policy: Policy, then: Then) -> None:
+    for key, value in cell.entries().items():
+        found = getattr(policy, key, None)
+        if "default" in value.text():
+            then.expect(found == HALF_LIFE, f"setting {place}: {key} is {found}, not the default")
+        else:
+            then.expect(
+                found == quantity(value.text()) * SECOND, f"setting {place}: {key} is {found}, not {value.text()}"
+            )
+
+
+def _behaves(cell: Cell, listed_settings: list[Cell], then: Then) -> bool:
+    """Play 'queue A used 100 GPU-hours, queue B none; one GPU, both submit' under the settings that are named."""
+    given, said = _GIVEN.fullmatch(cell.entries()["given"].text()), _THEN.fullmatch(cell.entries()["then"].text())
+    if given is None or said is None:
+        return False
+    for place in map(int, re.findall(r"\d+", said["which"])):
+        first = _first_to_start(given, listed_settings[place], cell)
+        then.expect(first == said["who"], f"with setting {place} the job of {first} starts first")
+    return True
+
+
+def _first_to_start(given: re.Match[str], setting: Cell, like: Cell) -> str | None:
+    """Which queue's job gets the GPUs when those who hold them until then have ended."""
+    node = like.node
+    gpus = int(number(given["gpus"]))
+
+    def made(**values: str | int) -> yaml.MappingNode:
+        return fields({name: scalar(value, node) for name, value in values.items()}, node)
+
+    second = given["cold"] if given["first"] == given["hot"] else given["hot"]
+    before = made(name="before", queue="other", pods=1, gpus=gpus, node="n1", started=-60, ends_at=10)
+    submits: list[yaml.Node] = [
+        fields({"at": scalar(at, node), "submit": made(name=f"job-{queue}", queue=queue, pods=1, gpus=gpus)}, node)
+        for at, queue in ((0, given["first"]), (1, second))
+    ]
+    queues: list[yaml.Node] = [made(name=given["hot"], past_use=given["n"]), made(name=given["cold"])]
+    world = {
+        "nodes": listed([made(name="n1", gpus=gpus)], node),
+        "queues": listed(queues, node),
+        "running": listed([before], node),
+    }
+    checks = {"checks": listed([fields({"at": scalar(20, node)}, node)], node)}
+    case = {
+        "id": scalar("behaviour", node),
+        "rules": setting.node,
+        "given": fields(world, node),
+        "when": listed(submits, node),
+        "then": fields(checks, node),
+    }
+    played, _ = play(CaseReader(Cell(fields(case, node)), like.place).scene())
+    started = [each for each in played.record.begun if each.workload.startswith("job-")] if played else []
+    return started[0].workload.removeprefix("job-") if started else None
