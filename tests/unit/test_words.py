@@ -12,7 +12,7 @@ from allmende.engine.explain import explain, growth_reason
 from allmende.engine.plan import plan
 from allmende.engine.state import State
 from allmende.model import reason as reason_module
-from allmende.model.cluster import Device, Node, Pod, Slice
+from allmende.model.cluster import Device, Node, NodeState, Pod, Slice
 from allmende.model.decision import Cause, Close, Decision, Evict, Grow, Hold, Release, Start, Stop
 from allmende.model.event import (
     Cancelled,
@@ -300,6 +300,8 @@ EVENTS: list[Event] = [
     LevelsSet(0, ("rack",)),
     ProjectSet(0, Project("nlp", guarantee=4 * GPU)),
     NodeSet(0, Node("n1", (Device(0), Device(1)), "H100")),
+    NodeSet(0, Node("n1", (Device(0),))),
+    NodeSet(0, Node("n1", state=NodeState.NOT_READY)),
     NodeGone(0, "n1"),
     Submitted(0, WORK),
     Cancelled(0, "train"),
@@ -323,4 +325,5 @@ def test_every_event_is_told_in_both_languages() -> None:
         assert bool(english) == bool(korean)
         assert not HANGUL.search(english)
         assert not korean or HANGUL.search(korean)
-    assert say_event(EVENTS[5]) == "train is submitted: 2 pods, 4 GPUs in all"
+    assert say_event(EVENTS[5]) == "node n1 is not ready"
+    assert say_event(EVENTS[7]) == "train is submitted: 2 pods, 4 GPUs in all"

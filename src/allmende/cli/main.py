@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 LANGUAGES = ("en", "ko")  # those of allmende.words, which would be slow to import here; a test compares them
 
-click.rich_click.USE_MARKDOWN = False
 click.rich_click.MAX_WIDTH = 100
 
 _FILE = click.Path(dir_okay=False)

@@ -181,6 +181,7 @@ _EVENTS = {
     "checkpointed": "{workload} has a complete checkpoint of {made}",
     "node": "node {node} has {gpus} of model {model}",
     "node_plain": "node {node} has {gpus}",
+    "node_state": "node {node} is {state}",
     "node_gone": "node {node} is gone",
     "project": "project {project} is set: guarantee {guarantee}",
 }

@@ -197,6 +197,7 @@ _EVENTS = {
     "checkpointed": "{workload}: {made} 시점의 완전한 체크포인트가 있습니다",
     "node": "노드 {node}: {model} 모델의 {gpus}가 있습니다",
     "node_plain": "노드 {node}: {gpus}가 있습니다",
+    "node_state": "노드 {node}: 상태가 바뀌었습니다({state})",
     "node_gone": "노드 {node}: 없어졌습니다",
     "project": "프로젝트 {project}: 보장량은 {guarantee}입니다",
 }

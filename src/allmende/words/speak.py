@@ -5,7 +5,7 @@ from string import Formatter
 from typing import assert_never
 
 from allmende.model import event as events
-from allmende.model.cluster import Pod, PodId
+from allmende.model.cluster import NodeState, Pod, PodId
 from allmende.model.decision import Cause, Close, Decision, Evict, Grow, Hold, Release, Start, Stop
 from allmende.model.event import Event
 from allmende.model.reason import Param, Reason
@@ -169,6 +169,9 @@ def _say_setting(
     words: Catalogue,
 ) -> str:
     match event:
+        case events.NodeSet(node=node) if node.state is not NodeState.READY:
+            state = words.figure(Kind.STATE, node.state.value)
+            return words.events["node_state"].format(node=node.name, state=state)
         case events.NodeSet(node=node):
             gpus = words.figure(Kind.GPUS, len(node.devices))
             key = "node" if node.model else "node_plain"
