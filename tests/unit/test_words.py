@@ -146,11 +146,11 @@ NEVER, CHANGE = Waiting.NEVER, Waiting.NEEDS_CHANGE
             [r"\b5\b", r"\b4\b", "limit", "never"],
         ),
         (
-            Reason(Code.CAP, {"asked": 2 * GPU, "used": 3 * GPU, "cap": GPU, "project": "q"}),
+            Reason(Code.CAP, {"asked": 2 * GPU, "used": 3 * GPU, "cap": GPU, "left": 0, "project": "q"}),
             [r"\b3\b", r"\b1\b", "limit"],
         ),
         (
-            Reason(Code.CAP, {"asked": GPU, "used": 2 * GPU, "cap": 2 * GPU, "project": "q", "model": "P4"}),
+            Reason(Code.CAP, {"asked": GPU, "used": 2 * GPU, "cap": 2 * GPU, "left": 0, "project": "q", "model": "P4"}),
             ["P4", r"\b2\b", "limit"],
         ),
         (Reason(Code.CPU, {"asked": 6000, "most": 4000, "node": "g1"}), ["cpu", r"\b6\b", r"\b4\b", "g1"]),

@@ -57,7 +57,9 @@ _REASONS = {
     Code.USER_UNITS: (
         "It asks for {asked}; {user} uses {used} in project {project}, where the limit for each user is {limit}."
     ),
-    Code.CAP: "It asks for {asked} together; project {project} uses {used} of its limit of {cap}.",
+    Code.CAP: (
+        "It asks for {asked} together; project {project} uses {used} of its limit of {cap}, which leaves {left}."
+    ),
     Code.CAP_NEVER: "It asks for {asked} together, more than the limit of {cap} of project {project}.",
     Code.MEMORY_CAP: "It asks for {asked} of GPU memory; project {project} uses {used} of its limit of {cap}.",
     Code.MEMORY_CAP_NEVER: "It asks for {asked} of GPU memory, more than the limit of {cap} of project {project}.",
@@ -117,7 +119,8 @@ _REASONS = {
 
 _GIVEN = {
     (Code.CAP, ("model",)): (
-        "It asks for {asked} of model {model} together; project {project} uses {used} of its {model} limit of {cap}."
+        "It asks for {asked} of model {model} together; project {project} uses {used} of its {model} limit of {cap},"
+        " which leaves {left}."
     ),
     (Code.CAP_NEVER, ("model",)): (
         "It asks for {asked} of model {model} together, more than the {model} limit of {cap} of project {project}."

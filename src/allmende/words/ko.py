@@ -61,7 +61,9 @@ _REASONS = {
         "{asked}를 요청했으나, 프로젝트 {project}에서 사용자 {user}의 사용량은 {used}이고"
         " 사용자별 한도는 {limit}입니다."
     ),
-    Code.CAP: "{asked}를 함께 요청했으나, 프로젝트 {project}에서는 한도 {cap} 중 {used}를 사용하고 있습니다.",
+    Code.CAP: (
+        "{asked}를 함께 요청했으나, 프로젝트 {project}에서는 한도 {cap} 중 {used}를 사용하고 있어 남은 것은 {left}입니다."
+    ),
     Code.CAP_NEVER: "{asked}를 함께 요청했으나, 프로젝트 {project}의 한도는 {cap}입니다.",
     Code.MEMORY_CAP: (
         "GPU 메모리 요청량은 {asked}이며, 프로젝트 {project}에서는 한도 {cap} 중 이미 {used}만큼 사용하고 있습니다."
@@ -133,7 +135,7 @@ _REASONS = {
 _GIVEN = {
     (Code.CAP, ("model",)): (
         "{model} 모델의 {asked}를 함께 요청했으나, 프로젝트 {project}에서는 이 모델의 한도 {cap} 중"
-        " {used}를 사용하고 있습니다."
+        " {used}를 사용하고 있어 남은 것은 {left}입니다."
     ),
     (Code.CAP_NEVER, ("model",)): (
         "{model} 모델의 {asked}를 함께 요청했으나, 프로젝트 {project}에서 이 모델의 한도는 {cap}입니다."
