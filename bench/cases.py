@@ -60,7 +60,7 @@ def one(path: str) -> Judged | None:
     try:
         return None if is_layout(path) else judge(path)
     except Mistake as mistake:
-        why = (str(mistake),)
+        why: tuple[str, ...] = (str(mistake),)
     except Exception:  # a crash of the engine is this case's failure, and the next one's turn
         why = tuple(traceback.format_exc().strip().splitlines()[-3:])
     return Judged(path, Path(path).stem, "?", "", Verdict(Status.FAILED, why))

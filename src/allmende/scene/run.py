@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 
 from msgspec import Struct
 
-from allmende.model.mistake import Mistake
+from allmende.model.span import show_clock
 from allmende.scene import check, measure, never
 from allmende.scene.claim import Sentence, first_breaches
 from allmende.scene.measure import Played
@@ -15,7 +17,7 @@ from allmende.scene.moment import Moment
 from allmende.scene.record import Record
 from allmende.scene.stage import stage
 from allmende.scene.value import Scene
-from allmende.sim.world import Diverged, Entry, Observer, Unsettled, World
+from allmende.sim.world import Entry, Observer, World
 
 CHECKED_AT_MOST = 20_000
 """Workloads that run at the beginning, up to which invariants are asserted (each time by a full rebuild)."""
@@ -81,8 +83,8 @@ class Judge(Observer):
 def play(scene: Scene, *, checked: bool = True) -> tuple[Played | None, Verdict]:
     """Run a scene to its end and judge it; one that asks for what is not there yet is not run.
 
-    Raises Mistake where the scene cannot be set up. A failed invariant, a restart that diverges and an engine that does
-    not come to rest are failures of the scene.
+    Raises Mistake where the scene cannot be set up. A failed invariant, a restart that diverges, an engine that breaks
+    or does not come to rest are failures of the scene.
     """
     if scene.gaps:
         return None, Verdict(Status.NOT_YET, tuple(dict.fromkeys(scene.gaps)))
@@ -92,8 +94,12 @@ def play(scene: Scene, *, checked: bool = True) -> tuple[Played | None, Verdict]
     world.observers += [record, judge]
     try:
         world.run(_last(scene) + 1)
-    except (AssertionError, Diverged, Unsettled, Mistake) as error:
-        return Played(scene, world, record), Verdict(Status.FAILED, (f"{type(error).__name__}: {error}",))
+    except Exception as error:  # whatever the engine does wrong is this scene's failure
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        line = (
+            f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno}, at {show_clock(world.now)})"
+        )
+        return Played(scene, world, record), Verdict(Status.FAILED, (line,))
     for _, sentence in judge.sentences:
         sentence.finish(record)
     played = Played(scene, world, record)

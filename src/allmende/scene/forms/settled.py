@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-import yaml
-
 from allmende.model.advice import HALF_LIFE, check_projects, one_unit, settings_advice
 from allmende.model.mistake import Mistake
 from allmende.model.policy import Policy
@@ -14,18 +12,10 @@ from allmende.model.quantity import quantity
 from allmende.model.span import SECOND
 from allmende.model.tenancy import Project
 from allmende.scene import settings, view
-from allmende.scene.cases import NODE, QUEUE, CaseReader, Writer
-from allmende.scene.cell import Cell, fields, listed, scalar
+from allmende.scene.cases import NODE, QUEUE, Writer
+from allmende.scene.cell import Cell
+from allmende.scene.forms.behaviour import behaves
 from allmende.scene.forms.then import Then, asked
-from allmende.scene.moment import number
-from allmende.scene.run import play
-
-_GIVEN = re.compile(
-    r"queue (?P<hot>\S+) used (?P<n>[\d.]+) GPU-hours(?: \w+)?, queue (?P<cold>\S+) (?:none|nothing|0);"
-    r" (?P<gpus>\w+) GPUs?, both submit, (?P<first>\S+) (?:one|\w+) seconds? (?:earlier|before)",
-    re.IGNORECASE,
-)
-_THEN = re.compile(r"with settings? (?P<which>[\d, and]+?),? (?P<who>\S+)'s job starts first", re.IGNORECASE)
 
 
 def projects(_top: Cell, given: dict[str, Cell], then: Then) -> None:
@@ -103,7 +93,7 @@ def policies(_top: Cell, given: dict[str, Cell], then: Then) -> None:
             else:
                 then.gaps.append(f"expectation {key} of setting {place}")
     behaviour = then.take("behaviour")
-    if behaviour is not None and not _behaves(behaviour, given["settings"].items(), then):
+    if behaviour is not None and not behaves(behaviour, given["settings"].items(), then):
         then.gaps.append(f"sentence: {behaviour.entries()['given'].text()}")
 
 
@@ -116,47 +106,3 @@ def _reads_as(place: int, cell: Cell, policy: Policy, then: Then) -> None:
             then.expect(
                 found == quantity(value.text()) * SECOND, f"setting {place}: {key} is {found}, not {value.text()}"
             )
-
-
-def _behaves(cell: Cell, listed_settings: list[Cell], then: Then) -> bool:
-    """Play 'queue A used 100 GPU-hours, queue B none; one GPU, both submit' under the settings that are named."""
-    given, said = _GIVEN.fullmatch(cell.entries()["given"].text()), _THEN.fullmatch(cell.entries()["then"].text())
-    if given is None or said is None:
-        return False
-    for place in map(int, re.findall(r"\d+", said["which"])):
-        first = _first_to_start(given, listed_settings[place], cell)
-        then.expect(first == said["who"], f"with setting {place} the job of {first} starts first")
-    return True
-
-
-def _first_to_start(given: re.Match[str], setting: Cell, like: Cell) -> str | None:
-    """Which queue's job gets the GPUs when those who hold them until then have ended."""
-    node = like.node
-    gpus = int(number(given["gpus"]))
-
-    def made(**values: str | int) -> yaml.MappingNode:
-        return fields({name: scalar(value, node) for name, value in values.items()}, node)
-
-    second = given["cold"] if given["first"] == given["hot"] else given["hot"]
-    before = made(name="before", queue="other", pods=1, gpus=gpus, node="n1", started=-60, ends_at=10)
-    submits: list[yaml.Node] = [
-        fields({"at": scalar(at, node), "submit": made(name=f"job-{queue}", queue=queue, pods=1, gpus=gpus)}, node)
-        for at, queue in ((0, given["first"]), (1, second))
-    ]
-    queues: list[yaml.Node] = [made(name=given["hot"], past_use=given["n"]), made(name=given["cold"])]
-    world = {
-        "nodes": listed([made(name="n1", gpus=gpus)], node),
-        "queues": listed(queues, node),
-        "running": listed([before], node),
-    }
-    checks = {"checks": listed([fields({"at": scalar(20, node)}, node)], node)}
-    case = {
-        "id": scalar("behaviour", node),
-        "rules": setting.node,
-        "given": fields(world, node),
-        "when": listed(submits, node),
-        "then": fields(checks, node),
-    }
-    played, _ = play(CaseReader(Cell(fields(case, node)), like.place).scene())
-    started = [each for each in played.record.begun if each.workload.startswith("job-")] if played else []
-    return started[0].workload.removeprefix("job-") if started else None
