@@ -62,7 +62,8 @@ _REASONS = {
         " 사용자별 한도는 {limit}입니다."
     ),
     Code.CAP: (
-        "{asked}를 함께 요청했으나, 프로젝트 {project}에서는 한도 {cap} 중 {used}를 사용하고 있어 남은 것은 {left}입니다."
+        "{asked}를 함께 요청했으나, 프로젝트 {project}에서는 한도 {cap} 중 {used}를 사용하고 있어"
+        " 남은 것은 {left}입니다."
     ),
     Code.CAP_NEVER: "{asked}를 함께 요청했으나, 프로젝트 {project}의 한도는 {cap}입니다.",
     Code.MEMORY_CAP: (
