@@ -47,6 +47,7 @@ class Moment:
             (entry.workload, entry.pods)
             for entry in self.entries
             if isinstance(entry, Start | Grow)
+            and entry.at == self.start  # what stood before the scene began is no event of it
             and entry.workload in wanted
             and (not node or any(pod.node == node for pod in entry.pods))
         ]

@@ -204,7 +204,7 @@ def _causes(found: re.Match[str], names: Names) -> Claim | None:
     return Claim(_each(who, test), event=True)
 
 
-@form(r"(?P<s>.+?) (?:ends?|ended|finish(?:es|ed)?|{BE} (?:over|done|ended|finished|gone))")
+@form(r"(?P<s>.+?) (?:ends?|(?:has |have |had )?(?:ended|finished)|finishes|{BE} (?:over|done|ended|finished|gone))")
 def _ends(found: re.Match[str], names: Names) -> Claim | None:
     who = names.who(found["s"])
     return (

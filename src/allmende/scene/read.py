@@ -14,7 +14,7 @@ from allmende.model.cluster import Node
 from allmende.model.mistake import Mistake, MistakeCode
 from allmende.model.tenancy import Project
 from allmende.model.workload import Workload
-from allmende.scene import never, settings, works
+from allmende.scene import measure, never, settings, works
 from allmende.scene.cell import Cell, read_yaml
 from allmende.scene.draft import Draft
 from allmende.scene.events import steps
@@ -195,3 +195,9 @@ def _check_words(result: Scene) -> None:
         if never.parse(written.text, result) is None:
             do = "use one of the sentence forms of docs/scenes.md"
             raise Mistake(MistakeCode.UNREADABLE, written.text, written.place, do, "is no sentence that can be checked")
+    for written, _ in result.expect.numbers:
+        if measure.find(written.text, result) is None:
+            do = "use one of the figures of docs/scenes.md"
+            raise Mistake(
+                MistakeCode.UNKNOWN_NAME, written.text, written.place, do, "is no figure that can be measured"
+            )
