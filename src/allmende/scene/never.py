@@ -9,7 +9,7 @@ from allmende.model.request import units_asked
 from allmende.model.span import HOUR, MINUTE, SECOND
 from allmende.model.workload import Workload
 from allmende.scene.claim import LateStart, Ref, Sentence, Window
-from allmende.scene.phrase import claim
+from allmende.scene.phrases import claim
 from allmende.scene.record import Record
 from allmende.scene.value import Scene
 from allmende.scene.who import Names
