@@ -241,7 +241,6 @@ NEVER, CHANGE = Waiting.NEVER, Waiting.NEEDS_CHANGE
             ["H100: .*2 GPUs.*1 GPU", "A100: .*taint x", "Waiting helps"],
         ),
         (Reason(Code.NOT_CONSIDERED), ["^It was .* not yet considered.$"]),
-        (Reason(Code.NEXT), ["next pass.$"]),
     ],
 )
 def test_english_says_what_people_look_for(reason: Reason, patterns: list[str]) -> None:

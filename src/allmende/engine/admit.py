@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from allmende.engine.account import midnight, settled
 from allmende.engine.index import Index
 from allmende.engine.mask import Demand, bits
 from allmende.engine.shape import Shape, role_units
+from allmende.engine.state import State
 from allmende.engine.tree import Branch
 from allmende.model.reason import Code, Param, Reason, Waiting
 from allmende.model.units import GPU
 from allmende.model.workload import Workload
 
-__all__ = ["Demand", "demand", "models_to_try", "on_hold", "over_cap", "over_user_limit"]
+__all__ = ["Demand", "demand", "models_to_try", "on_hold", "over_cap", "over_daily", "over_user_limit"]
 
 
 def demand(index: Index, shape: Shape, project: str) -> Demand:
@@ -92,6 +94,21 @@ def over_user_limit(branch: Branch, workload: Workload, need: Demand, running: i
         most = project.units_per_user
         params = {"user": workload.user, "project": project.name, "used": units, "limit": most, "asked": need.units}
         return Reason(Code.USER_UNITS, params, Waiting.NEVER if need.units > most else Waiting.HELPS, f"user limit of {project.name}")
+    return None
+
+
+def over_daily(state: State, branch: Branch, now: int) -> Reason | None:
+    """The first level that has used up its local day's GPU time."""
+    for step in branch.path:
+        limit = step.project.daily
+        account = state.accounts.get(step.name)
+        if limit is None or account is None:
+            continue
+        spent = settled(account, step.use - step.held, now, state.policy).today
+        if spent >= limit:
+            until = midnight(now, state.policy)
+            params: dict[str, Param] = {"project": step.name, "spent": spent, "limit": limit, "until": until}
+            return Reason(Code.DAILY_LIMIT, params, binding=f"daily limit of {step.name}")
     return None
 
 

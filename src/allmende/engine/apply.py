@@ -11,6 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from allmende.engine import life
+from allmende.engine.account import fresh
 from allmende.engine.index import Index
 from allmende.engine.room import HELD
 from allmende.engine.state import State
@@ -51,7 +52,10 @@ def _levels(state: State, entry: LevelsSet) -> None:
 
 
 def _project(state: State, entry: ProjectSet) -> None:
-    state.projects[entry.project.name] = entry.project
+    project = entry.project
+    if project.past_use and project.name not in state.accounts:
+        state.accounts[project.name] = fresh(entry.at, state.policy, project.past_use)
+    state.projects[project.name] = project
     state.index.stale = True
 
 
@@ -110,8 +114,8 @@ def _resized(state: State, entry: Resized) -> None:
         return
     wanted = tuple(entry.pods if i == entry.role else n for i, n in enumerate(standing.wanted))
     more = sum(wanted) > sum(standing.wanted)
-    minimum = min(standing.minimum, sum(wanted))
-    life.change(state, standing, replace(standing, wanted=wanted, minimum=minimum, grow_since=entry.at if more else standing.grow_since))
+    new = replace(life.want(standing, wanted), grow_since=entry.at if more else standing.grow_since)
+    life.change(state, standing, new)
 
 
 def _up(state: State, entry: Up) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from allmende.engine import admit
+from allmende.engine.account import mean_life, midnight, settled
 from allmende.engine.backfill import Reservation, reserve_for
 from allmende.engine.draft import Draft
 from allmende.engine.line import Entry, Line, Queue
@@ -17,7 +18,7 @@ from allmende.engine.state import State
 from allmende.engine.tree import Branch
 from allmende.engine.turn import Turn, Turns
 from allmende.engine.upkeep import upkeep
-from allmende.engine.victim import Claimant, Herd, Victim
+from allmende.engine.victim import UNBOUNDED, Claimant, Herd, Victim
 from allmende.model.cluster import Pod
 from allmende.model.decision import Cause, Close, Decision, Evict, Grow, Hold, Release, Start, Stop
 from allmende.model.standing import Phase, Standing
@@ -59,6 +60,17 @@ class Pass:
         self._gifts: dict[Branch, tuple[int, object]] = {}
         self._took = 0
         self._forget_unfit()
+        self._recall_use()
+
+    def _recall_use(self) -> None:
+        """What was used lately, where it orders the projects."""
+        half_life = self.state.policy.half_life
+        if half_life is None:
+            return
+        for branch in self.index.tree.branches.values():
+            account = self.state.accounts.get(branch.name)
+            branch.mean = mean_life(half_life)
+            branch.past = 0 if account is None else settled(account, branch.use - branch.held, self.now, self.state.policy).past
 
     def close(self) -> None:
         """Undo all tentative work."""
@@ -209,6 +221,8 @@ class Pass:
     def _others(self, branch: Branch) -> tuple[int, object]:
         """GPU units that other projects could have to give to this one at most, and whose they are."""
         found = self._gifts.get(branch)
+        if found is None and self.index.tree.by_model:  # what is taken depends on the model: every claim is tried
+            found = self._gifts[branch] = (UNBOUNDED if self._may_claim(branch) else 0, object())
         if found is None:
             claimant = Claimant(self.herd, branch, max(branch.priorities, default=0), 0, "")
             found = self.hunt.from_others(claimant) if self._may_claim(branch) else (0, ())
@@ -358,6 +372,11 @@ class Pass:
         if workload.throttle and standing.phase is Phase.QUEUED:
             running = self.index.arrays.get(workload.array, 0) + self._arrays.get(workload.array, 0)
             if running >= workload.throttle:
+                return True
+        if self.index.tree.daily and need.units:
+            spent = admit.over_daily(self.state, branch, self.now)
+            if spent is not None:
+                self.wakes.append(midnight(self.now, self.state.policy))
                 return True
         if standing.phase is Phase.RUNNING:
             return False

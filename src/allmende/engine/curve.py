@@ -36,6 +36,8 @@ def groups(claimant: Claimant, room: Room, *, local: bool, without: frozenset[st
         if not claimant.may_take(whole.workload, whole.branch):
             continue
         slack = UNBOUNDED if whole.branch is claimant.branch else claimant.slack(whole.branch)
+        if slack <= 0:
+            continue  # the project is not above its guarantee
         surplus = [victim for victim in extra if victim.pods[0].node == here and victim.units <= slack]
         all_here = whole.units <= slack and (not local or all(p.node == here for p in whole.pods))
         if surplus or all_here:

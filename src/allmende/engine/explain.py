@@ -13,6 +13,7 @@ from allmende.engine.index import met
 from allmende.engine.line import Queue
 from allmende.engine.mask import bits
 from allmende.engine.place import Site
+from allmende.engine.room import HELD
 from allmende.engine.shape import Shape
 from allmende.engine.state import State
 from allmende.engine.tree import Branch
@@ -78,8 +79,27 @@ def _alone(state: State, standing: Standing) -> Reason | None:
     if workload.id in state.holds:
         nodes = {pod.node for pod in state.holds[workload.id]}
         pods = sum(leaving.pod.node in nodes for leaving in state.leaving.values())
-        return Reason(Code.EVICTING, {"pods": pods, "nodes": ", ".join(sorted(nodes)[:3])}, binding="evicted pods")
+        params = {"pods": pods, "nodes": ", ".join(sorted(nodes)[:3])}
+        return Reason(Code.EVICTING, params, Waiting.HELPS, "leaving pods", _until_then(state, standing, branch))
     return None
+
+
+def _until_then(state: State, standing: Standing, branch: Branch) -> tuple[Reason, ...]:
+    """What is short as long as those who leave are there."""
+    workload = standing.workload
+    draft = Draft(state.index)
+    for pod in state.holds[workload.id]:
+        draft.free(HELD, pod, workload)
+    _, shape, _, _, _ = state.index.place_in_line(standing)
+    fits = Site(draft, workload, shape, standing.attempt + 1).place() is not None
+    draft.back()
+    if fits:
+        return ()
+    for pod in state.holds[workload.id]:
+        draft.free(HELD, pod, workload)
+    found = shortage.shortage(state.index, draft, workload, shape, 0, "")
+    draft.back()
+    return (found,)
 
 
 def _as_class(state: State, standing: Standing, now: int) -> Reason:
@@ -96,6 +116,8 @@ def _as_class(state: State, standing: Standing, now: int) -> Reason:
     if never is not None:
         return never
     gate = _gate(state, branch, workload, need)
+    if gate is None and need.units:
+        gate = admit.over_daily(state, branch, now)
     if gate is not None:
         return gate
     ahead = _ahead(state, branch, shape, workload, entry)
@@ -143,7 +165,7 @@ def _nodes(state: State, shape: Shape, project: str) -> int:
 
 
 def _free_but_waiting(state: State, workload: Workload, now: int) -> Reason:
-    """It would fit: either it starts in the next pass, or the room is reserved for somebody who has waited longer."""
+    """It would fit: either no pass has considered it yet, or the room is reserved for somebody who has waited longer."""
     wait = state.policy.reserve_after
     if wait is not None:
         patient = [s for s in state.standings.values() if s.phase is Phase.QUEUED and s.submitted + wait <= now]
@@ -151,7 +173,7 @@ def _free_but_waiting(state: State, workload: Workload, now: int) -> Reason:
             first = min(patient, key=lambda s: (-s.workload.priority, s.submitted, s.workload.id)).workload.id
             if first != workload.id:
                 return Reason(Code.RESERVED, {"workload": first}, binding=f"reservation of {first}")
-    return Reason(Code.NEXT)
+    return Reason(Code.NOT_CONSIDERED)
 
 
 def _in_room(
@@ -187,7 +209,7 @@ def _rights(state: State, branch: Branch, need: admit.Demand, model: str) -> Rea
     use, guarantee = branch.against(model)
     params: dict[str, Param] = {"project": branch.name, "used": use, "guarantee": guarantee, "asked": need.units}
     if not state.policy.evictions:
-        return Reason(Code.EVICTIONS_OFF)
+        return Reason(Code.EVICTIONS_OFF, params, Waiting.HELPS, "evictions switched off")
     if use + need.units > guarantee:
         return Reason(Code.BORROWING, params, binding=f"guarantee of {branch.name}")
     return Reason(Code.NOTHING_TO_RECLAIM, params, binding="no surplus")

@@ -129,17 +129,21 @@ class Index:
         room = self.rooms.get(pod.node)
         if room is not None:
             self.put(room, mode, pod, workload.roles[pod.role].ask, sign)
-        self.charge(pod, workload, sign)
+        self.charge(mode, pod, workload, sign)
 
-    def charge(self, pod: Pod, workload: Workload, sign: int) -> None:
-        """Count what a pod uses in its project and above."""
+    def charge(self, mode: int, pod: Pod, workload: Workload, sign: int) -> None:
+        """Count what a pod, or a place held for one, uses in its project and above."""
         units = memory = 0
         for part in pod.slices:
             units += part.units
             memory += part.memory
         room = self.rooms.get(pod.node)
         model = room.node.model if room is not None else ""
-        self.tree.leaf(workload.project).charge(sign * units, model, sign * memory, workload.user)
+        branch = self.tree.leaf(workload.project)
+        branch.charge(sign * units, model, sign * memory, workload.user)
+        if mode == HELD:
+            for step in branch.path:
+                step.held += sign * units
 
     def leave(self, leaving: Leaving, sign: int) -> None:
         """Count a leaving pod in or out: it fills its node, and uses nothing of its project any more."""
@@ -167,15 +171,15 @@ class Index:
         workload = standing.workload
         branch = self.tree.leaf(workload.project)
         if standing.phase is Phase.QUEUED:
-            shape = self.shape(key_of(workload, standing.wanted, standing.minimum))
+            shape = self.shape(key_of(standing))
             entry = (-workload.priority, standing.submitted, workload.id)
             return branch, shape, gate_of(branch, workload), entry, ""
         have = [0] * len(workload.roles)
         for pod in standing.pods:
             have[pod.role] += 1
         roles = tuple(
-            (role.ask, role.where, max(0, n - h), max(0, min(role.least, n) - h))
-            for role, n, h in zip(workload.roles, standing.wanted, have, strict=True)
+            (role.ask, role.where, max(0, n - h), max(0, least - h))
+            for role, n, least, h in zip(workload.roles, standing.wanted, standing.least, have, strict=True)
         )
         least = max(1, standing.minimum - len(standing.pods))
         key = (roles, least, workload.elastic, workload.same, workload.prefer_same, workload.spread)
@@ -258,13 +262,11 @@ class Index:
 
 
 def met(state: State, other: str, when: After) -> bool:
-    """Whether a dependency is met. A workload that nobody knows has long ended well."""
-    if other in state.standings:
-        return False
+    """Whether a dependency is met. A workload that nobody knows yet is waited for."""
     outcome = state.outcomes.get(other)
-    if outcome is None or when is After.ANY:
-        return True
-    return outcome.ok is (when is After.OK)
+    if outcome is None:
+        return False
+    return when is After.ANY or outcome.ok is (when is After.OK)
 
 
 def gate_of(branch: Branch, workload: Workload) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from allmende.engine.account import fresh, settled
 from allmende.engine.room import HELD, RUN
 from allmende.engine.state import State
 from allmende.model.cluster import Leaving, Pod, PodId
@@ -14,9 +15,21 @@ from allmende.model.standing import Outcome, Phase, Standing
 from allmende.model.workload import Workload
 
 
+def note_use(state: State, project: str, at: int) -> None:
+    """Settle what a project and those above it used, before it changes. Costs nothing where nobody asks for it."""
+    policy = state.policy
+    if policy.half_life is None and not state.index.tree.daily:
+        return
+    for branch in state.index.tree.leaf(project).path:
+        account = state.accounts.get(branch.name) or fresh(at, policy)
+        state.accounts[branch.name] = settled(account, branch.use - branch.held, at, policy)
+
+
 def submit(state: State, workload: Workload, at: int) -> None:
     """A new workload joins the queue."""
-    standing = Standing(workload, at, tuple(role.pods for role in workload.roles), workload.gang_min)
+    wanted = tuple(role.pods for role in workload.roles)
+    least = tuple(min(role.least, role.pods) for role in workload.roles)
+    standing = Standing(workload, at, wanted, workload.gang_min, least)
     state.standings[workload.id] = standing
     state.index.enter(state, standing)
 
@@ -28,8 +41,15 @@ def change(state: State, old: Standing, new: Standing) -> None:
     state.index.enter(state, new)
 
 
+def want(standing: Standing, wanted: tuple[int, ...]) -> Standing:
+    """Another number of pods is wanted; minima never rise by it."""
+    least = tuple(min(one, other) for one, other in zip(standing.least, wanted, strict=True))
+    return replace(standing, wanted=wanted, minimum=min(standing.minimum, sum(wanted)), least=least)
+
+
 def start(state: State, standing: Standing, pods: tuple[Pod, ...], at: int) -> None:
     """A queued workload takes its places."""
+    note_use(state, standing.workload.project, at)
     index = state.index
     index.exit(standing)
     for pod in pods:
@@ -50,6 +70,7 @@ def start(state: State, standing: Standing, pods: tuple[Pod, ...], at: int) -> N
 
 def grow(state: State, standing: Standing, pods: tuple[Pod, ...], at: int) -> None:
     """A running workload takes more places."""
+    note_use(state, standing.workload.project, at)
     index = state.index
     index.exit(standing)
     for pod in pods:
@@ -65,6 +86,7 @@ def evict(state: State, standing: Standing, ids: set[PodId], at: int, cause: Cau
     taken = [pod for pod in standing.pods if pod.id in ids]
     if not taken:
         return
+    note_use(state, standing.workload.project, at)
     _let_leave(state, standing.workload, taken, at)
     _without(state, standing, taken, at, evicted=cause is not Cause.SHRINK)
 
@@ -78,6 +100,7 @@ def lose(state: State, name: str, ids: Iterable[PodId], at: int) -> None:
     lost = [pod for pod in standing.pods if pod.id in wanted]
     if not lost:
         return
+    note_use(state, standing.workload.project, at)
     for pod in lost:
         state.index.occupy(RUN, pod, standing.workload, -1)
     _without(state, standing, lost, at, evicted=False)
@@ -86,6 +109,7 @@ def lose(state: State, name: str, ids: Iterable[PodId], at: int) -> None:
 def pod_ended(state: State, standing: Standing, pod_id: PodId, at: int, ok: bool) -> None:
     """A pod came to its own end: done, or the whole workload has failed."""
     pod = next(pod for pod in standing.pods if pod.id == pod_id)
+    note_use(state, standing.workload.project, at)
     if not ok:
         state.index.occupy(RUN, pod, standing.workload, -1)
         rest = replace(standing, pods=tuple(p for p in standing.pods if p is not pod))
@@ -114,6 +138,7 @@ def end(state: State, name: str, at: int, *, ok: bool, cancelled: bool = False, 
     drop_hold(state, name)
     standing = state.standings.pop(name)
     workload = standing.workload
+    note_use(state, workload.project, at)
     index = state.index
     index.exit(standing)
     if leave:
@@ -157,7 +182,7 @@ def _without(
     left = tuple(pod for pod in standing.pods if pod.id not in gone_ids)
     new = replace(standing, pods=left, evictions=standing.evictions + evicted)
     if wanted is not None:
-        new = replace(new, wanted=wanted, minimum=min(standing.minimum, sum(wanted)))
+        new = want(new, wanted)
     if not left:
         drop_hold(state, standing.workload.id)
         new = replace(new, phase=Phase.QUEUED, started=None, bound=False, survivors_since=None)

@@ -209,7 +209,7 @@ class Hunt:
         if branch is claimant.branch:
             return self._takable(claimant, branch, UNBOUNDED, ("own", claimant.priority))
         slack = claimant.slack(branch)
-        if slack < 0 or not claimant.may_take_from(branch):
+        if slack <= 0 or not claimant.may_take_from(branch):
             return (0, 0)
         right = claimant.priority if claimant.by_priority(branch) else None
         mask, units = self._takable(claimant, branch, slack, (slack, right))
@@ -341,7 +341,7 @@ class Hunt:
         for pos in bits(usable):
             room = rooms[pos]
             free += sum(room.left_later(d) == GPU for d in range(len(room.sound)))
-        return claimant.herd.floor(max(0, need - free) * GPU)
+        return claimant.herd.floor(cheapest_devices([rooms[pos] for pos in bits(usable)], max(0, need - free)))
 
     def _fits(self, workload: Workload, shape: Shape, usable: int, victims: tuple[Victim, ...]) -> bool:
         draft = self.draft
@@ -392,7 +392,7 @@ class Gang:
         """Best first over (gangs forced out, victims left out)."""
         herd, draft = self.claimant.herd, self.hunt.draft
         spanning = self._spanning()
-        floor = herd.floor(self._must_free() * GPU)
+        floor = herd.floor(self._must_free())
         best: Answer | None = None
         heap: list[tuple[Price, tuple[int, ...], tuple[str, ...]]] = [((floor, ()), (), ())]
         seen: set[tuple[tuple[int, ...], tuple[str, ...]]] = {((), ())}
@@ -445,7 +445,7 @@ class Gang:
         return sorted(found.values(), key=lambda v: (v.key, v.name))
 
     def _must_free(self) -> int:
-        """Whole GPUs that any answer evicts at least."""
+        """GPU units that any answer evicts at least."""
         if not self.ask.whole:
             return 0
         rooms = self.hunt.draft.index.masks.rooms
@@ -455,7 +455,8 @@ class Gang:
             free = sum(room.left_later(d) == GPU for d in range(len(room.sound)))
             have += free // self.ask.whole
             spare = max(spare, free % self.ask.whole)
-        return max(0, self.pods - have) * (self.ask.whole - spare)
+        devices = max(0, self.pods - have) * (self.ask.whole - spare)
+        return cheapest_devices([rooms[pos] for pos in bits(self.mask)], devices)
 
     def _node_offers(self, pos: int, forced: set[str], without: frozenset[str]) -> list[Offer | None]:
         room = self.hunt.draft.index.masks.rooms[pos]
@@ -508,3 +509,15 @@ class Gang:
         return made
 
 
+
+
+def cheapest_devices(rooms: list[Room], count: int) -> int:
+    """GPU units in the way on the `count` devices with the least on them: nobody frees so many devices for less."""
+    if count <= 0:
+        return 0
+    used: list[int] = []
+    for room in rooms:
+        run, _, held = room.units
+        used += [run[d] for d in range(len(room.sound)) if room.sound[d] and run[d] and not held[d]]
+    used.sort()
+    return sum(used[:count])

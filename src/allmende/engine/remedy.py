@@ -42,7 +42,8 @@ class Trial:
         """Whether the workload, so changed, is started by a pass made now."""
         before = self.fork.standings[self.name]
         wanted = tuple(role.pods for role in changed.roles)
-        life.change(self.fork, before, replace(before, workload=changed, wanted=wanted, minimum=changed.gang_min))
+        least = tuple(min(role.least, role.pods) for role in changed.roles)
+        life.change(self.fork, before, replace(before, workload=changed, wanted=wanted, minimum=changed.gang_min, least=least))
         decided = plan(self.fork, self.now)
         life.change(self.fork, self.fork.standings[self.name], before)
         return any(isinstance(d, Start) and d.workload == self.name for d in decided.decisions)

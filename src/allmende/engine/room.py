@@ -36,22 +36,28 @@ class Room:
         self.units = [[0] * size for _ in range(3)]
         self.mem = [[0] * size for _ in range(3)]
         self.tenants = [0] * size
+        self.devices: list[int] = []
+        self.sound: list[bool] = []
         self.set_node(node)
 
     def set_node(self, node: Node) -> None:
         """Take over new facts about the node; what is on it stays counted, also on devices that went."""
         self.node = node
-        size = max(len(self.tenants), max((device.index for device in node.devices), default=-1) + 1)
-        for rows in (self.units, self.mem):
-            for row in rows:
-                row.extend([0] * (size - len(row)))
-        self.tenants.extend([0] * (size - len(self.tenants)))
+        self._reach(max((device.index for device in node.devices), default=-1) + 1)
+        size = len(self.tenants)
         self.devices = [0] * size  # memory of each sound device in MiB, 0 = unknown
         self.sound = [False] * size
         for device in node.devices:
             self.devices[device.index] = device.memory
             self.sound[device.index] = device.healthy
         self.recount()
+
+    def _reach(self, size: int) -> None:
+        """Count at least so many devices: pods may stand on some that the node no longer lists."""
+        for row in (*self.units, *self.mem, self.tenants):
+            row.extend([0] * (size - len(row)))
+        self.devices = [*self.devices, *[0] * (size - len(self.devices))]
+        self.sound = [*self.sound, *[False] * (size - len(self.sound))]
 
     def fork(self) -> Room:
         """A copy of its own."""
@@ -119,6 +125,8 @@ class Room:
     def put(self, mode: int, pod: Pod, ask: Ask, sign: int) -> None:
         """Count a pod in (`sign` 1) or out (-1) in a mode."""
         self.stamp += 1
+        if pod.slices and max(part.device for part in pod.slices) >= len(self.sound):
+            self._reach(max(part.device for part in pod.slices) + 1)
         self.cpu[mode] += sign * ask.cpu
         self.ram[mode] += sign * ask.ram
         self.count[mode] += sign

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from allmende.model.request import Ask, Where
 from allmende.model.units import GPU
-from allmende.model.workload import Workload
+from allmende.model.standing import Standing
 
 Key = tuple[tuple[tuple[Ask, Where, int, int], ...], int, bool, str, str, str]
 Size = tuple[str, int]
 """The kind and amount of GPU that one pod takes: what a glance at a node's free devices can refuse."""
 
 
-def key_of(workload: Workload, wanted: tuple[int, ...], minimum: int) -> Key:
-    """All that decides where a workload fits. Owner, priority, time limit and names are no part of it."""
-    roles = tuple((r.ask, r.where, n, min(r.least, n)) for r, n in zip(workload.roles, wanted, strict=True))
-    return (roles, minimum, workload.elastic, workload.same, workload.prefer_same, workload.spread)
+def key_of(standing: Standing) -> Key:
+    """All that decides where a waiting workload fits. Owner, priority, time limit and names are no part of it."""
+    workload = standing.workload
+    roles = tuple((r.ask, r.where, n, least) for r, n, least in zip(workload.roles, standing.wanted, standing.least, strict=True))
+    return (roles, standing.minimum, workload.elastic, workload.same, workload.prefer_same, workload.spread)
 
 
 def size_of(ask: Ask) -> Size:

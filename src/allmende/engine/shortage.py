@@ -162,7 +162,7 @@ def _gpu(ask: Ask, rooms: list[Room], model: str) -> Reason:
         whole = [room for room in rooms if not room.node.slots]
         free = sum(room.free for room in whole)
         most = max((room.free for room in whole), default=0)
-        if ask.whole > 1 and free >= ask.whole:
+        if ask.whole > 1:
             return Reason(Code.ONE_NODE, {"asked": ask.whole, "most": most, "free": free, "model": model}, binding="GPUs on one node")
         return Reason(Code.GPUS, {"asked": ask.whole, "free": free, "model": model}, binding="GPUs")
     if ask.memory:

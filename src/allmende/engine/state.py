@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from allmende.engine.account import Account
 from allmende.engine.index import Index
 from allmende.model.cluster import Leaving, Node, Pod, PodId
 from allmende.model.policy import Policy
@@ -13,10 +14,11 @@ class State:
     """Facts (frozen values) and their Index. Changed only by `apply`.
 
     `standings`: every workload that is not over. `outcomes`: those that are. `leaving`: pods told to go whose
-    room is not free yet. `silent`: nodes that are not ready, since when. `holds`: places kept for a workload while pods leave them. `now`: time of the last entry.
+    room is not free yet. `silent`: nodes that are not ready, since when. `accounts`: what
+    projects used, where a daily limit or the order asks for it. `holds`: places kept for a workload while pods leave them. `now`: time of the last entry.
     """
 
-    __slots__ = ("holds", "index", "leaving", "levels", "nodes", "now", "outcomes", "policy", "projects", "silent", "standings")
+    __slots__ = ("accounts", "holds", "index", "leaving", "levels", "nodes", "now", "outcomes", "policy", "projects", "silent", "standings")
 
     def __init__(self) -> None:
         self.now = 0
@@ -29,6 +31,7 @@ class State:
         self.leaving: dict[PodId, Leaving] = {}
         self.silent: dict[str, int] = {}
         self.holds: dict[str, tuple[Pod, ...]] = {}
+        self.accounts: dict[str, Account] = {}
         self.index = Index()
 
     def fork(self) -> State:
@@ -44,5 +47,6 @@ class State:
         other.leaving = dict(self.leaving)
         other.silent = dict(self.silent)
         other.holds = dict(self.holds)
+        other.accounts = dict(self.accounts)
         other.index = self.index.fork()
         return other

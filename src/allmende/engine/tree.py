@@ -16,13 +16,14 @@ LAST: Final = 1 << 200  # key of a project of weight 0: behind every other for s
 class Branch:
     """One project in the tree: its settings, and what it and everything below it uses (running and held).
 
+    `held` is the part of `use` that is only kept; `past` is decayed use, which averages over `mean` microseconds.
     `path` goes from the branch itself up to the top level, without the root. `scale` turns use into use per
     weight, as an integer: least common multiple of the siblings' weights over the own weight. `takable` is a memory of the victim search,
     emptied whenever the running work changes, which `stamp` counts.
     """
 
     __slots__ = (
-        "children", "depth", "own", "parent", "path", "priorities", "project", "scale", "stamp", "takable", "units_user",
+        "children", "depth", "held", "mean", "own", "parent", "past", "path", "priorities", "project", "scale", "stamp", "takable", "units_user",
         "use", "use_memory", "use_model", "user_running", "workloads",
     )
 
@@ -35,6 +36,9 @@ class Branch:
         self.depth = len(self.path)
         self.scale: int | None = 1
         self.use = 0
+        self.held = 0
+        self.past = 0
+        self.mean = 1
         self.own = 0
         self.use_memory = 0
         self.use_model: dict[str, int] = {}
@@ -58,10 +62,10 @@ class Branch:
         return self.use, project.guarantee
 
     def key(self) -> tuple[bool, int, int, str]:
-        """Order among siblings: inside the guarantee first, then priority, then use per weight, then name."""
+        """Order among siblings: inside the guarantee first, then priority, then use (with what was used lately) per weight, then name."""
         project = self.project
         guarantee = project.guarantee or sum(project.guarantee_by_model.values())
-        lean = LAST if self.scale is None else self.use * self.scale
+        lean = LAST if self.scale is None else (self.use * self.mean + self.past) * self.scale
         return (self.use >= guarantee, -project.priority, lean, project.name)
 
     def charge(self, units: int, model: str, memory: int, user: str) -> None:
@@ -78,7 +82,7 @@ class Branch:
 class Tree:
     """Branches by name. A project that nobody declared is a top-level one without a guarantee."""
 
-    __slots__ = ("branches", "by_model", "root")
+    __slots__ = ("branches", "by_model", "daily", "root")
 
     def __init__(self, projects: Iterable[Project] = ()) -> None:
         self.root = Branch(ROOT, None)
@@ -100,6 +104,7 @@ class Tree:
 
     def _weigh(self) -> None:
         self.by_model = any(b.project.guarantee_by_model or b.project.cap_by_model for b in self.branches.values())
+        self.daily = any(branch.project.daily is not None for branch in self.branches.values())
         for branch in (self.root, *self.branches.values()):
             branch.children.sort(key=lambda child: child.name)
             weights = [child.project.weight for child in branch.children if child.project.weight > 0]
@@ -115,7 +120,7 @@ class Tree:
         other.by_model = self.by_model
         for name, branch in self.branches.items():
             copy = other.branches[name]
-            copy.use, copy.own, copy.use_memory = branch.use, branch.own, branch.use_memory
+            copy.use, copy.own, copy.use_memory, copy.held = branch.use, branch.own, branch.use_memory, branch.held
             copy.use_model, copy.user_running = dict(branch.use_model), dict(branch.user_running)
             copy.units_user, copy.workloads = dict(branch.units_user), dict(branch.workloads)
             copy.priorities = dict(branch.priorities)

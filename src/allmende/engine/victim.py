@@ -65,7 +65,7 @@ def surplus(standing: Standing) -> list[Pod]:
     total = len(standing.pods)
     found = []
     for pod in sorted(standing.pods, key=lambda p: (-p.role, -p.rank)):
-        least = standing.workload.roles[pod.role].least
+        least = standing.least[pod.role]
         if total > standing.minimum and count[pod.role] > least and pod.rank > 0:
             found.append(pod)
             total -= 1
@@ -114,8 +114,10 @@ class Herd:
 
     def running(self, name: str) -> bool:
         """Whether a workload may be looked at as a victim at all."""
+        if name in self.spared or name in self.state.index.leaving_of:
+            return False  # one disturbance at a time
         standing = self.state.standings.get(name)
-        return standing is not None and standing.phase is Phase.RUNNING and name not in self.spared
+        return standing is not None and standing.phase is Phase.RUNNING
 
     def gpu_units(self, key: int) -> int:
         """GPU units evicted, read off a key."""
@@ -278,7 +280,7 @@ class Claimant:
         mine, theirs = common_ancestor(self.branch, branch)
         for step in branch.path[:theirs]:
             use, guarantee = step.against(self.model)
-            if use - self._freed(step, freed) < guarantee:
+            if use <= guarantee or use - self._freed(step, freed) < guarantee:
                 return False
         inside = all(
             use - self._freed(step, freed) + self.units <= guarantee

@@ -21,7 +21,6 @@ class Code(StrEnum):
     """What stands in the way. The text of each lives in the catalogues (allmende.words), in every language."""
 
     NOT_CONSIDERED = "not_considered"  # submitted since the last pass
-    NEXT = "next"  # fits: starts in the next pass
     DEPENDENCY = "dependency"  # workload, when
     DEPENDENCY_NEVER = "dependency_never"  # workload, when
     ARRAY_THROTTLE = "array_throttle"  # array, throttle
@@ -29,18 +28,18 @@ class Code(StrEnum):
     USER_RUNNING = "user_running"  # user, project, running, limit
     USER_UNITS = "user_units"  # user, project, used, limit, asked (GPU units)
     CAP = "cap"  # project, used, cap, left, asked (GPU units), model
-    CAP_NEVER = "cap_never"  # project, cap, asked, model
+    CAP_NEVER = "cap_never"  # project, used, cap, left, asked, model
     MEMORY_CAP = "memory_cap"  # project, used, cap, asked (MiB)
     MEMORY_CAP_NEVER = "memory_cap_never"  # project, cap, asked (MiB)
     DAILY_LIMIT = "daily_limit"  # project, spent, limit (GPU-hours), until
     NO_BORROWING = "no_borrowing"  # project, used, guarantee, asked
-    MAINTENANCE = "maintenance"  # node, start, limit_needed, limit
-    TAINT = "taint"  # taint, nodes, node
+    MAINTENANCE = "maintenance"  # node, start, end, limit_needed, limit (-1 = none)
+    TAINT = "taint"  # taint, node, model
     MODEL = "model"  # model
     LABELS = "labels"  # labels
     NODES_CLOSED = "nodes_closed"  # nodes, node, why
     GPU_NEVER = "gpu_never"  # asked, most on one node
-    TOTAL_NEVER = "total_never"  # pods, asked, total
+    TOTAL_NEVER = "total_never"  # pods, asked, total, places
     GPU_MEMORY_NEVER = "gpu_memory_never"  # asked, largest (MiB)
     GPU_MEMORY_UNKNOWN = "gpu_memory_unknown"  # node
     CPU_NEVER = "cpu_never"  # asked, most
@@ -53,22 +52,22 @@ class Code(StrEnum):
     DISTINCT = "distinct"  # asked different GPUs, have
     CPU = "cpu"  # asked, most, node
     RAM = "ram"  # asked, most, node
-    POD_SLOTS = "pod_slots"  # asked, free
+    POD_SLOTS = "pod_slots"  # asked, free, node
     EXCLUSIVE = "exclusive"  # node, by
     GANG = "gang"  # needed pods, placeable pods, model
     DOMAIN = "domain"  # level, needed pods, best domain, placeable there
     SPREAD = "spread"  # level, needed, have
-    EVICTING = "evicting"  # pods leaving, for this workload
-    LEAVING = "leaving"  # its own pods of the last attempt are still ending
+    EVICTING = "evicting"  # pods leaving, nodes
+    LEAVING = "leaving"  # pods: its own pods of the last attempt are still ending
     AHEAD = "ahead"  # workload, ahead in a strict queue
-    RESERVED = "reserved"  # workload, until
-    EVICTIONS_OFF = "evictions_off"
+    RESERVED = "reserved"  # workload
+    EVICTIONS_OFF = "evictions_off"  # project, used, guarantee, asked
     BORROWING = "borrowing"  # project, used, guarantee, asked: above its guarantee, so only idle room will do
     NOTHING_TO_RECLAIM = "nothing_to_reclaim"  # project, used, guarantee, asked: inside it, but nobody's surplus makes room
     GROWTH_CAP = "growth_cap"  # missing pods, project, used, cap
     GROWTH_ROOM = "growth_room"  # missing pods
     PROFILE = "profile"  # a MIG profile that no node offers
-    ALL_MODELS = "all_models"  # every model was tried; parts say why each failed
+    ALL_MODELS = "all_models"  # models: every model was tried; parts say why each failed
 
 
 class Reason(Struct, frozen=True):

@@ -22,7 +22,7 @@ class Standing(Struct, frozen=True):
     """The facts about one workload that is not over.
 
     `submitted` never changes, whatever is evicted. `wanted`: pods wanted now, per role (falls as pods end well,
-    changes with a resize). `minimum`: the gang's minimum now. `attempt` counts starts and growths: the pods
+    changes with a resize). `minimum` and `least`: the gang's and each role's minimum now; they only fall. `attempt` counts starts and growths: the pods
     of one share it, so that no pod ever has the identity of one that left. `pods`: what it holds now.
     `bound`: they were seen running. `grow_since`: when more pods were asked for (None = with the
     submit). `checkpoint`: moment up to which its work is safe. `survivors_since`: since when it runs short.
@@ -32,6 +32,7 @@ class Standing(Struct, frozen=True):
     submitted: int
     wanted: tuple[int, ...]
     minimum: int
+    least: tuple[int, ...] = ()
     phase: Phase = Phase.QUEUED
     attempt: int = 0
     started: int | None = None
@@ -48,8 +49,7 @@ class Standing(Struct, frozen=True):
         """Whether these pods are enough for the gang: its minimum in all, and every role's."""
         if len(pods) < self.minimum:
             return False
-        for role, wanted in enumerate(self.wanted):
-            least = min(self.workload.roles[role].least, wanted)
+        for role, least in enumerate(self.least):
             if least and sum(pod.role == role for pod in pods) < least:
                 return False
         return True

@@ -31,7 +31,7 @@ class Catalogue(Struct, frozen=True):
     figure: Callable[[Kind, Param], str]
 
 
-UNTOLD = frozenset({Code.NOT_CONSIDERED, Code.NEXT})
+UNTOLD = frozenset({Code.NOT_CONSIDERED})
 """Codes that already say what comes next."""
 
 GROWING = frozenset({Code.GROWTH_CAP, Code.GROWTH_ROOM})

@@ -48,7 +48,6 @@ def figure(kind: Kind, value: Param) -> str:
 
 _REASONS = {
     Code.NOT_CONSIDERED: "It was submitted since the last pass and is not yet considered.",
-    Code.NEXT: "It fits and starts in the next pass.",
     Code.DEPENDENCY: "It starts after {workload} has ended {when}.",
     Code.DEPENDENCY_NEVER: "It was to start after {workload} had ended {when}, but {workload} ended otherwise.",
     Code.ARRAY_THROTTLE: "Array {array} runs as many at once as its throttle allows: {throttle}.",
@@ -102,7 +101,9 @@ _REASONS = {
     Code.LEAVING: "Pods of its own last attempt are still ending.",
     Code.AHEAD: "{workload} is ahead of it in a strict queue and waits for the same nodes.",
     Code.RESERVED: "The room that it could use is reserved for {workload}, which comes first.",
-    Code.EVICTIONS_OFF: "It could start only by evicting running work, and evictions are switched off.",
+    Code.EVICTIONS_OFF: (
+        "Project {project} uses {used} of its guarantee of {guarantee}, but evictions are switched off, so nothing is taken back for it."
+    ),
     Code.BORROWING: (
         "Project {project} uses {used} and would be above its guarantee of {guarantee} with it,"
         " so no running work is evicted for it."
@@ -166,7 +167,7 @@ _DECISIONS = {
     "hold": "{workload} gets room kept on {places}",
     "release": "{workload} gives up the room kept for it",
     "stop": "{workload} is stopped: {cause}",
-    "close": "node {node} takes nothing new: {why}",
+    "close": "node {node} is closed to new work: {why}",
     "place": "{node} (GPU {gpus})",
 }
 

@@ -49,7 +49,6 @@ def figure(kind: Kind, value: Param) -> str:
 
 _REASONS = {
     Code.NOT_CONSIDERED: "마지막 스케줄링 이후에 제출되어 아직 검토되지 않았습니다.",
-    Code.NEXT: "자리가 있어 다음 스케줄링에서 시작합니다.",
     Code.DEPENDENCY: "먼저 실행되어야 하는 작업({workload})의 종료를 기다립니다. 조건: {when} 끝날 것.",
     Code.DEPENDENCY_NEVER: "먼저 실행되어야 하는 작업({workload})의 종료 상태가 조건과 다릅니다. 조건: {when} 끝날 것.",
     Code.ARRAY_THROTTLE: "배열 {array}에서 동시에 실행할 수 있는 최대 개수인 {throttle}개가 이미 실행 중입니다.",
@@ -116,7 +115,9 @@ _REASONS = {
     Code.LEAVING: "이 작업의 지난 시도에 속한 파드가 아직 종료되는 중입니다.",
     Code.AHEAD: "엄격한 순서의 대기열에서 같은 노드를 기다리는 작업이 앞에 있습니다: {workload}.",
     Code.RESERVED: "사용할 수 있는 자리가 먼저 온 작업에 예약되어 있습니다: {workload}.",
-    Code.EVICTIONS_OFF: "실행 중인 작업을 퇴거시켜야만 시작할 수 있는데, 퇴거 기능이 꺼져 있습니다.",
+    Code.EVICTIONS_OFF: (
+        "프로젝트 {project}에서는 보장량 {guarantee} 중 {used}를 사용하고 있지만, 퇴거 기능이 꺼져 있어 되찾을 수 없습니다."
+    ),
     Code.BORROWING: (
         "프로젝트 {project}에서는 {used}를 사용하고 있어 이 작업까지 더하면 보장량 {guarantee}를 넘으므로,"
         " 실행 중인 작업을 퇴거시키지 않습니다."

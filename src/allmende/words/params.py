@@ -31,7 +31,6 @@ COMMON = {"model": Kind.NAME}
 
 PARAMS: dict[Code, dict[str, Kind]] = {
     Code.NOT_CONSIDERED: {},
-    Code.NEXT: {},
     Code.DEPENDENCY: {"workload": Kind.NAME, "when": Kind.WHEN},
     Code.DEPENDENCY_NEVER: {"workload": Kind.NAME, "when": Kind.WHEN},
     Code.ARRAY_THROTTLE: {"array": Kind.NAME, "throttle": Kind.COUNT},
@@ -101,7 +100,12 @@ PARAMS: dict[Code, dict[str, Kind]] = {
     Code.LEAVING: {},
     Code.AHEAD: {"workload": Kind.NAME},
     Code.RESERVED: {"workload": Kind.NAME, "until": Kind.CLOCK},
-    Code.EVICTIONS_OFF: {},
+    Code.EVICTIONS_OFF: {
+        "project": Kind.NAME,
+        "used": Kind.UNITS,
+        "guarantee": Kind.UNITS,
+        "asked": Kind.UNITS,
+    },
     Code.BORROWING: {
         "project": Kind.NAME,
         "used": Kind.UNITS,
