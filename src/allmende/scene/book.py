@@ -14,7 +14,7 @@ def book_use(state: State, project: str) -> int:
     """GPU units that the engine's index counts as used by a project, places held for it left out."""
     branch = state.index.tree.branches.get(project)
     if branch is None:
-        return 0
+        return view.usage(state)[project]
     held = 0
     for name, pods in state.holds.items():
         standing = state.standings.get(name)
@@ -36,6 +36,12 @@ def demand(state: State, project: str, without: str = "") -> int:
 def position(state: State, name: str) -> int:
     """A workload's place in its project's queue, 1 = next; 0 where it does not wait."""
     return explain.position(state, name) if view.is_pending(state, name) else 0
+
+
+def raw_free(state: State, name: str) -> int:
+    """Wholly free GPUs of a node as the engine's index counts them; 0 for a node that it does not know."""
+    room = state.index.rooms.get(name)
+    return 0 if room is None else room.free
 
 
 def node_free(state: State, name: str) -> bool:

@@ -6,151 +6,20 @@ and `read.scene` reads them. What has no counterpart is collected as a gap, neve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+import re
+from collections.abc import Iterable
 
 import yaml
 
 from allmende.model.mistake import MistakeCode
-from allmende.model.quantity import quantity
 from allmende.scene.cell import Cell, fields, listed, scalar
 from allmende.scene.deed import deeds
+from allmende.scene.layout import CHECK, MISSING, NODE, QUEUE, WORKLOAD, Nodes, Writer
 from allmende.scene.read import VERSION, scene
 from allmende.scene.rule import Rules, rules
 from allmende.scene.value import Scene
 
-Nodes = dict[str, yaml.Node]
-Turn: TypeAlias = "str | Callable[[Cell, Nodes, Writer], None]"
-"""What becomes of a field: another name, or a function that writes what it means."""
-
 GIVEN = ("nodes", "nodes_many", "queues", "running", "running_many", "levels", "note", "timezone")
-
-
-def _taken(_cell: Cell, _into: Nodes, _writer: Writer) -> None:
-    """A field that says nothing to the scene: what a cluster reports, or a remark."""
-
-
-def _gib(cell: Cell, into: Nodes, _: Writer) -> None:
-    into["memory"] = scalar(str(int(quantity(cell.text(), cell.where) * 2**30)), cell.node)
-
-
-MEMORY: dict[str, Turn] = {"mem_gib": _gib, "gpu_mem_mib": "gpu_memory"}
-
-NODE: dict[str, Turn] = {
-    **{name: name for name in ("name", "count", "gpus", "model", "cpus", "max_pods", "labels", "state", "gpu_ids")},
-    **{name: name for name in ("gpu_uuids", "maintenance", "elastic", "capacity", "pool")},
-    **MEMORY,
-    "taint": "taints",
-    "shared": "slots",
-    "max_tenants_per_gpu": "tenants",
-    "set_aside_for": "only_for",
-    "lost_gpu_ids": "lost_gpus",
-    "prefix": "name",
-    "listed": _taken,
-    "renamed": _taken,
-    "used": _taken,
-}
-
-QUEUE: dict[str, Turn] = {
-    **{name: name for name in ("name", "weight", "priority", "parent", "hold", "past_use", "daily_gpu_hours")},
-    "guaranteed": "guarantee",
-    "max": "cap",
-    "max_by_model": "cap_by_model",
-    "guaranteed_by_model": "guarantee_by_model",
-    "max_running_per_user": "running_per_user",
-    "max_gpus_per_user": "gpus_per_user",
-    "max_gpu_mem_mib": "gpu_memory",
-    "budget_gpu_hours": "budget_gpu_hours",
-}
-
-POD: dict[str, Turn] = {
-    **{name: name for name in ("gpus", "cpus", "distinct_gpus", "slots", "added_at_creation", "name")},
-    **MEMORY,
-    "shares": "slots",
-}
-
-
-def _containers(field: str) -> Callable[[Cell, Nodes, Writer], None]:
-    def turn(cell: Cell, into: Nodes, writer: Writer) -> None:
-        into[field] = listed((writer.of("container").turned(item, POD) for item in cell.items()), cell.node)
-
-    return turn
-
-
-PLACED: dict[str, Turn] = {
-    **POD,
-    **{name: name for name in ("pods", "model", "select", "tolerates", "exclusive")},
-    "containers": _containers("containers"),
-    "init_containers": _containers("init_containers"),
-    "claims": "claims",
-}
-ROLE: dict[str, Turn] = {**PLACED, "min": "least"}
-
-
-def _roles(cell: Cell, into: Nodes, writer: Writer) -> None:
-    into["roles"] = listed((writer.of("role").turned(item, ROLE) for item in cell.items()), cell.node)
-
-
-WORKLOAD: dict[str, Turn] = {
-    **PLACED,
-    **{name: name for name in ("gang_min", "user", "priority", "same", "same_preferred", "spread", "limit", "runs")},
-    **{name: name for name in ("grace", "interactive", "borrow", "checkpoint_every", "after", "kind", "count")},
-    "queue": "project",
-    "roles": _roles,
-    "throttle": "throttle",
-    "at_once": "throttle",
-    "node": "on",
-    "started": "started",
-    "ends_at": "ends",
-    "gpu_ids": "devices",
-    "on_gpus": "on_gpus",
-}
-
-CHECK: dict[str, Turn] = {
-    name: name
-    for name in (
-        "at", "running", "pending", "placement", "usage", "usage_added", "free", "growth_pending", "queue_positions",
-        "on_gpus",
-    )
-}  # fmt: skip
-
-MISSING = {
-    "mig": "MIG partitions",
-    "mig_per_gpu": "MIG partitions",
-    "partitions": "MIG partitions",
-    "mig_memory_mib": "MIG partitions",
-    "recorded_layout": "MIG partitions",
-    "budget": "budgets",
-    "budgets": "budgets",
-    "empty_since": "procurement",
-    "checkpoint": "checkpoints of running work",
-    "submit_file": "workload files",
-}
-"""Fields of the layout, and the part of the product that would act on them and is not there yet."""
-
-
-class Writer:
-    """Writes fields of one object of the layout as fields of ours; what it does not know becomes a gap."""
-
-    def __init__(self, gaps: list[str], what: str) -> None:
-        self.gaps = gaps
-        self.what = what
-
-    def of(self, what: str) -> Writer:
-        """A writer of a part; its gaps are the same list."""
-        return Writer(self.gaps, what)
-
-    def turned(self, cell: Cell, table: dict[str, Turn]) -> yaml.MappingNode:
-        into: Nodes = {}
-        for name, value in cell.entries().items():
-            turn = table.get(name)
-            if turn is None:
-                self.gaps.append(MISSING.get(name) or f"field {name} of a {self.what}")
-            elif isinstance(turn, str):
-                into[turn] = value.node
-            else:
-                turn(value, into, self)
-        return fields(into, cell.node)
 
 
 class CaseReader:
@@ -192,7 +61,8 @@ class CaseReader:
     # -- given --------------------------------------------------------------------------------------------------
 
     def _cluster(self) -> yaml.Node:
-        nodes = [self._node(item) for name in ("nodes", "nodes_many") for item in self._items(name)]
+        given = [item for name in ("nodes", "nodes_many") for item in self._items(name)]
+        nodes = [self._node(item) for item in given if not _is_gone(item)]
         cluster: Nodes = {"nodes": listed(nodes, self.top.node)}
         if "levels" in self.given:
             cluster["levels"] = self.given["levels"].node
@@ -260,6 +130,8 @@ class CaseReader:
         time: Nodes = {name: given[name].node for name in ("at", "at_time", "every", "from", "to") if name in given}
         acts = [name for name in given if name not in (*time, "note", "other", "drained", "as")]
         made: list[Nodes] = []
+        if "note" in given and not _understood(given["note"].text(), acts):
+            self.gaps.append(f"sentence: {given['note'].text()}")
         for name in acts:
             made += self._act(name, given)
         if "other" in given and not acts:
@@ -307,6 +179,19 @@ class CaseReader:
             self.last_report = each.get("report", self.last_report)
         return made
 
+    def _repeat(self, cell: Cell, into: Nodes) -> None:
+        """`{times, vary, same_outcome}` with what varies in words; hash seeds and the like vary everything."""
+        given = cell.entries()
+        words = given["vary"].text().casefold() if "vary" in given and not given["vary"].is_list else ""
+        kinds = [kind for kind, pattern in _VARIED.items() if re.search(pattern, words)]
+        if re.search("seed|hash|everything|dict", words):
+            kinds = list(_VARIED)
+        if not kinds:
+            self.unjudged.append(f"repetition with {words or 'nothing'} varied")
+            return
+        vary = listed((scalar(kind, cell.node) for kind in kinds), cell.node)
+        into["repeat"] = fields({"times": given["times"].node, "vary": vary}, cell.node)
+
     # -- then ---------------------------------------------------------------------------------------------------
 
     def _expect(self, then: Cell | None) -> Nodes:
@@ -318,6 +203,10 @@ class CaseReader:
                     into[name] = listed(items, cell.node)
                 case "evicted" | "evicted_pods" | "never" | "numbers" | "tolerance" | "events":
                     into[name] = cell.node
+                case "repeat":
+                    self._repeat(cell, into)
+                case "verdict" if cell.text() == "accept":
+                    pass  # it was read
                 case "warning_at_setup":
                     into["warnings_at_setup"] = cell.node
                 case "warning_at_change":
@@ -325,6 +214,14 @@ class CaseReader:
                 case _:
                     self.unjudged.append(f"expectation {name}")
         return into
+
+
+_VARIED = {
+    "nodes": "node",
+    "projects": "queue|project",
+    "running": "running|workload",
+    "events": "event|submi|arriv|order",
+}
 
 
 def _selected(node: yaml.Node) -> set[str]:
@@ -337,6 +234,17 @@ def _selected(node: yaml.Node) -> set[str]:
     for item in node.value if isinstance(node, yaml.SequenceNode) else ():
         found |= _selected(item)
     return found
+
+
+def _understood(note: str, acts: list[str]) -> bool:
+    """Whether a note is a remark, or says what is acted on: reports that never come, the order of the store's list."""
+    speaks = re.search(r"\breport|\bstore\b|\barriv|\bmessage", note, re.IGNORECASE)
+    return not speaks or (acts == ["cancel"] and "no " in note) or (acts == ["restart"] and " as " in note)
+
+
+def _is_gone(node: Cell) -> bool:
+    state = node.entries().get("state")
+    return state is not None and state.text() == "gone"
 
 
 def _with_name_label(node: yaml.MappingNode) -> yaml.MappingNode:

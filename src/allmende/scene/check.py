@@ -106,6 +106,11 @@ def _usage(check: Check, world: World, record: Record) -> list[str]:
         found.append(f"{show_gpus(added)} GPUs more are used, not {show_gpus(check.usage_added)}")
     if check.free is not None and (free := view.idle(world.state)) != check.free:
         found.append(f"{show_gpus(free)} GPUs are idle, not {show_gpus(check.free)}")
+    for name, wanted in check.free_on.items():
+        node = world.state.nodes.get(name)
+        idle = view.idle_on(world.state, node) if node is not None else 0
+        if idle != wanted:
+            found.append(f"{show_gpus(idle)} GPUs are idle on {name}, not {show_gpus(wanted)}")
     return found
 
 

@@ -8,11 +8,12 @@ from fractions import Fraction
 from allmende.model.mistake import MistakeCode
 from allmende.model.quantity import quantity
 from allmende.scene.cell import Cell
-from allmende.scene.value import Check, Expect, Happened, Written
+from allmende.scene.value import Check, Expect, Happened, Repeat, Written
+from allmende.scene.works import PODS_AT_MOST
 
 EXPECT = (
     "checks", "one_of", "evicted", "evicted_pods", "never", "numbers", "tolerance", "events", "warnings_at_setup",
-    "warnings_at_change",
+    "warnings_at_change", "repeat",
 )  # fmt: skip
 STATE = (
     "running", "pending", "growth_pending", "placement", "on_gpus", "usage", "usage_added", "free", "queue_positions",
@@ -33,6 +34,7 @@ def expectations(cell: Cell, origin: int = 0) -> Expect:
         events=tuple(_happened(item) for item in given["events"].items()) if "events" in given else (),
         warnings_at_setup=_patterns(given["warnings_at_setup"]) if "warnings_at_setup" in given else None,
         warnings_at_change=_patterns(given["warnings_at_change"]) if "warnings_at_change" in given else None,
+        repeat=_repeat(given["repeat"]) if "repeat" in given else None,
     )
 
 
@@ -49,11 +51,22 @@ def _state(given: dict[str, Cell], at: int) -> Check:
         growth_pending=_reasons(given.get("growth_pending")),
         placement=_placements(given.get("placement")),
         on_gpus=_on_gpus(given.get("on_gpus")),
-        usage={name: value.amount() for name, value in given["usage"].entries().items()} if "usage" in given else {},
+        usage=_amounts(given["usage"]) if "usage" in given else {},
         usage_added=given["usage_added"].amount() if "usage_added" in given else None,
-        free=given["free"].amount() if "free" in given else None,
+        free=given["free"].amount() if "free" in given and not given["free"].is_mapping else None,
+        free_on=_amounts(given["free"]) if "free" in given and given["free"].is_mapping else {},
         queue_positions=_counts(given.get("queue_positions")) or {},
     )
+
+
+def _repeat(cell: Cell) -> Repeat:
+    given = cell.mapping(("times", "vary"), ("times", "vary"))
+    vary = tuple(item.choice(("nodes", "projects", "running", "events")) for item in given["vary"].one_or_more())
+    return Repeat(given["times"].count(1), vary)
+
+
+def _amounts(cell: Cell) -> dict[str, int]:
+    return {name: value.amount() for name, value in cell.entries().items()}
 
 
 def _reasons(cell: Cell | None) -> dict[str, tuple[str, ...]]:
@@ -77,9 +90,13 @@ def _counts(cell: Cell | None) -> dict[str, int] | None:
 def _placements(cell: Cell | None) -> dict[str, dict[str, tuple[int, int]]]:
     if cell is None:
         return {}
-    return {
-        name: {node: _range(pods) for node, pods in value.entries().items()} for name, value in cell.entries().items()
-    }
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for name, value in cell.entries().items():
+        if value.is_mapping:
+            found[name] = {node: _range(pods) for node, pods in value.entries().items()}
+        else:
+            found[name] = {value.name(): (1, PODS_AT_MOST)}  # all of them there
+    return found
 
 
 def _range(cell: Cell) -> tuple[int, int]:

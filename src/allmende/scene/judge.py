@@ -87,12 +87,24 @@ def _case(top: Cell, fields: dict[str, Cell], path: str, kind: str) -> tuple[Pla
         status = Status.REFUSED if refused.allowed else Status.FAILED
         return None, Verdict(status, (str(refused),))
     except Mistake as mistake:
-        verdict = Verdict(Status.NOT_YET if kind in CAPABILITY else Status.FAILED, (str(mistake),))
+        verdict = _unreadable(mistake, fields, kind)
     if verdict.status is Status.NOT_YET and kind in CAPABILITY:
         verdict = Verdict(
             Status.NOT_YET, (CAPABILITY[kind], *(line for line in verdict.why if line != CAPABILITY[kind]))
         )
     return played, verdict
+
+
+def _unreadable(mistake: Mistake, fields: dict[str, Cell], kind: str) -> Verdict:
+    """The verdict on a case that the product refuses to read: right where the case expects just that."""
+    then = Then(fields.get("then"))
+    wanted = then.take("verdict")
+    if wanted is None or kind in CAPABILITY:
+        return Verdict(Status.NOT_YET if kind in CAPABILITY else Status.FAILED, (str(mistake),))
+    then.outcome(wanted.text(), mistake, [], "the case")
+    then.matches(str(mistake), then.take("message"), "the refusal")
+    then.take("evicted")  # nothing ran
+    return then.verdict()
 
 
 def _run(top: Cell, fields: dict[str, Cell], path: str) -> tuple[Played | None, Verdict]:
@@ -119,7 +131,7 @@ def _form(fields: dict[str, Cell]) -> Form | None:
         return policies
     if "queue" in given and "spent" in given:
         return daily
-    if "window" in given or ("job" in given and "start_local" in given["job"].entries()):
+    if "window" in given or ("job" in given and {"start_local", "start"} & set(given["job"].entries())):
         return windows
     if "queues" in given and "when" not in fields and "running" not in given:
         return projects

@@ -74,6 +74,8 @@ def _resolve(rest: str, subject: str, main: str, names: Names) -> str:
     if subject:
         rest = re.sub(r"\bits\b", f"{subject}'s", re.sub(r"\bit\b", subject, rest))
     mentioned = [word for word in re.findall(r"[^\s,]+", main) if word in names.nodes]
+    if not subject and mentioned:
+        rest = re.sub(r"\bit\b", mentioned[-1], rest)
     return re.sub(r"\bthere\b", f"on {mentioned[-1]}", rest) if mentioned else rest
 
 

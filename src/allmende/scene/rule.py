@@ -90,6 +90,13 @@ def _switch(name: str) -> Callable[[Cell, Rules], None]:
     return turn
 
 
+def _evictions(cell: Cell, into: Rules) -> None:
+    words = {"none": False, "off": False, "false": False, "no": False, "all": True, "on": True, "true": True}
+    if cell.text().casefold() not in words:
+        raise _unknown(cell)
+    into.policy["evictions"] = scalar(words[cell.text().casefold()], cell.node)
+
+
 def _plain(name: str) -> Callable[[Cell, Rules], None]:
     def turn(cell: Cell, into: Rules) -> None:
         into.policy[name] = cell.node
@@ -134,7 +141,7 @@ def _unknown(cell: Cell) -> Mistake:
 
 
 _TURNS: dict[str, Callable[[Cell, Rules], None]] = {
-    "evictions": _switch("evictions"),
+    "evictions": _evictions,
     "reserve_after": _time("reserve_after"),
     "not_ready_eviction_after": _time("not_ready_after"),
     "keep_survivors": _time("keep_survivors"),

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from allmende.model.span import show_clock
 from allmende.scene import check, measure, never
+from allmende.scene.again import again
 from allmende.scene.claim import Sentence, first_breaches
 from allmende.scene.measure import Played
 from allmende.scene.moment import Moment
@@ -93,7 +94,7 @@ def play(scene: Scene, *, checked: bool = True) -> tuple[Played | None, Verdict]
     judge = Judge(scene, record)
     world.observers += [record, judge]
     try:
-        world.run(_last(scene) + 1)
+        world.run(last(scene) + 1)
     except Exception as error:  # whatever the engine does wrong is this scene's failure
         frame = traceback.extract_tb(error.__traceback__)[-1]
         line = (
@@ -106,6 +107,7 @@ def play(scene: Scene, *, checked: bool = True) -> tuple[Played | None, Verdict]
     failures = judge.failures + first_breaches(judge.sentences)
     failures += check.in_the_end(scene.expect, world, record, scene)
     failures += _figures(played, judge.gaps)
+    failures += again(played, last(scene) + 1)
     warnings = (*record.warnings_at_setup, *record.warnings_at_change)
     if failures:
         return played, Verdict(Status.FAILED, tuple(failures), warnings)
@@ -114,7 +116,7 @@ def play(scene: Scene, *, checked: bool = True) -> tuple[Played | None, Verdict]
     return played, Verdict(Status.PASSED, (), warnings)
 
 
-def _last(scene: Scene) -> int:
+def last(scene: Scene) -> int:
     """When a scene is over: the last step with its graces, or the last check."""
     grace = max((workload.grace for workload in scene.workloads.values()), default=0)
     steps = max((step.at for step in scene.steps), default=scene.origin) + grace

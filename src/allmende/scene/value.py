@@ -152,7 +152,8 @@ class Check(Struct, frozen=True):
 
     `pending` and `growth_pending`: patterns that must all be found in the reason. `placement`: least and most pods
     per node, by workload or workload/role; the node 'any' = wherever. `on_gpus`: pods per GPU index.
-    `usage` in units by project, `usage_added`: units more than when the scene began; `free`: idle GPUs in units.
+    `usage` in units by project, `usage_added`: units more than when the scene began; `free`, `free_on`: idle GPUs in
+    units, in all or by node.
     """
 
     at: int
@@ -164,6 +165,7 @@ class Check(Struct, frozen=True):
     usage: dict[str, int] = {}
     usage_added: int | None = None
     free: int | None = None
+    free_on: dict[str, int] = {}
     queue_positions: dict[str, int] = {}
 
 
@@ -179,6 +181,16 @@ class Written(Struct, frozen=True):
 
     text: str
     place: str
+
+
+class Repeat(Struct, frozen=True):
+    """Play the scene so often with the order of what is equal varied; the same must come out each time.
+
+    `vary`: any of 'nodes', 'projects', 'running', 'events' (of one moment).
+    """
+
+    times: int
+    vary: tuple[str, ...]
 
 
 class Expect(Struct, frozen=True):
@@ -198,6 +210,7 @@ class Expect(Struct, frozen=True):
     events: tuple[Happened, ...] = ()
     warnings_at_setup: tuple[str, ...] | None = None
     warnings_at_change: tuple[str, ...] | None = None
+    repeat: Repeat | None = None
 
 
 class Scene(Struct, frozen=True):

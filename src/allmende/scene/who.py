@@ -53,6 +53,7 @@ class Names:
         self.projects |= {step.project.name for step in scene.steps if isinstance(step, SetProject)}
         self.projects |= {workload.project for workload in scene.workloads.values()}
         self.roles = {role.name for workload in scene.workloads.values() for role in workload.roles}
+        self.users = {workload.user for workload in scene.workloads.values() if workload.user}
         self.levels = scene.levels
         self.recreate = scene.recreate
         self.main = main
@@ -62,6 +63,8 @@ class Names:
         if not text:
             return None
         text = text.strip()
+        if re.fullmatch(r"any(?:body|one|thing)|some(?:body|one|thing)", text, re.IGNORECASE):
+            return Who.anybody()
         some = _SOME.fullmatch(text)
         if some is not None and some["of"] is None:
             return Who(again=bool(some["again"]))

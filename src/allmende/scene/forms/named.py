@@ -34,6 +34,12 @@ def names(_top: Cell, given: dict[str, Cell], then: Then) -> None:
             then.expect(_reported(written) == written, "a report changes a name")
         else:
             then.gaps.append(f"expectation {key}")
+    results = then.take("results")
+    for name, cell in results.entries().items() if results else ():
+        mistake = asked(lambda n=name: check(n, "name"))[1]  # type: ignore[misc]
+        wanted = cell.entries() if cell.is_mapping else {"verdict": cell}
+        then.outcome(wanted["verdict"].text(), mistake, [], repr(name))
+        then.matches(str(mistake), wanted.get("message"), repr(name), name)
     then.sentences(lambda text: _said(text, written))
 
 

@@ -6,16 +6,17 @@ import re
 from collections.abc import Iterable
 
 from allmende.model.advice import HALF_LIFE, check_projects, one_unit, settings_advice
-from allmende.model.mistake import Mistake
+from allmende.model.mistake import Mistake, MistakeCode
 from allmende.model.policy import Policy
-from allmende.model.quantity import quantity
+from allmende.model.quantity import MOST, quantity
 from allmende.model.span import SECOND
 from allmende.model.tenancy import Project
 from allmende.scene import settings, view
-from allmende.scene.cases import NODE, QUEUE, Writer
-from allmende.scene.cell import Cell
+from allmende.scene.cell import Cell, fields
 from allmende.scene.forms.behaviour import behaves
 from allmende.scene.forms.then import Then, asked
+from allmende.scene.layout import NODE, QUEUE, Writer
+from allmende.scene.rule import Refused, rules
 
 
 def projects(_top: Cell, given: dict[str, Cell], then: Then) -> None:
@@ -58,7 +59,7 @@ def _verdict(items: Iterable[Cell], given: dict[str, Cell], then: Then) -> tuple
     for item in given["nodes"].items() if "nodes" in given else ():
         written = Cell(Writer(then.gaps, "node").turned(item, NODE)).entries()
         nodes.append(settings.node(written["name"].text(), written))
-    advice = settings_advice(found, view.capacity(nodes), {}) if nodes else ()
+    advice = settings_advice(found, view.capacity(nodes) if nodes else MOST, {})
     return None, [str(each) for each in advice]
 
 
@@ -81,7 +82,7 @@ def policies(_top: Cell, given: dict[str, Cell], then: Then) -> None:
     """`settings`, a list of policies: how each is taken, and how the accepted ones behave."""
     results = then.take("results")
     wanted = results.items() if results else []
-    taken = [asked(lambda cell=item: settings.policy(cell)) for item in given["settings"].items()]  # type: ignore[misc]
+    taken = [asked(lambda cell=item: _policy(cell)) for item in given["settings"].items()]  # type: ignore[misc]
     for place, (cell, (policy, mistake)) in enumerate(zip(wanted, taken, strict=False)):
         for key, value in cell.entries().items():
             if key == "verdict":
@@ -95,6 +96,17 @@ def policies(_top: Cell, given: dict[str, Cell], then: Then) -> None:
     behaviour = then.take("behaviour")
     if behaviour is not None and not behaves(behaviour, given["settings"].items(), then):
         then.gaps.append(f"sentence: {behaviour.entries()['given'].text()}")
+
+
+def _policy(cell: Cell) -> Policy:
+    """A policy from rules of the layout. Raises Mistake, UNKNOWN_FIELD for a rule that is not offered."""
+    try:
+        found = rules(cell)
+    except Refused as refused:
+        raise Mistake(
+            MistakeCode.UNKNOWN_FIELD, refused.name, refused.where, "leave it out", "is not offered"
+        ) from None
+    return settings.policy(Cell(fields(found.policy, cell.node), cell.path))
 
 
 def _reads_as(place: int, cell: Cell, policy: Policy, then: Then) -> None:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import re
 
 from allmende.scene.claim import Claim
-from allmende.scene.phrases import books, happen, place, wait
+from allmende.scene.phrases import books, happen, machine, place, wait
 from allmende.scene.phrases.form import Build
 from allmende.scene.who import Names
 
-FORMS: tuple[tuple[re.Pattern[str], Build], ...] = (*place.FORMS, *happen.FORMS, *wait.FORMS, *books.FORMS)
+FORMS: tuple[tuple[re.Pattern[str], Build], ...] = (
+    *place.FORMS,
+    *happen.FORMS,
+    *wait.FORMS,
+    *books.FORMS,
+    *machine.FORMS,
+)
 
 
 def claim(text: str, names: Names) -> Claim | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from allmende.model.tenancy import Project
 from allmende.scene import view
-from allmende.scene.book import book_use, demand, gpu_of_two
+from allmende.scene.book import book_use, demand
 from allmende.scene.claim import Claim
-from allmende.scene.moment import Moment, Size, gpus, overfull
+from allmende.scene.moment import Moment, Size, gpus
 from allmende.scene.phrases.form import Forms, each
 from allmende.scene.who import Names
 
@@ -42,34 +43,40 @@ def _twice(found: re.Match[str], names: Names) -> Claim | None:
     return Claim(lambda m: book_use(m.state, project) > view.usage(m.state)[project], rest=True)
 
 
-@FORMS.form(
-    r"(?P<k>{SIZE}) GPUs? {BE} (?:assigned|bound|held|used|booked)(?: (?:on|of) (?P<n>one node|a node|any node|\S+))"
-)
-def _assigned(found: re.Match[str], names: Names) -> Claim | None:
-    size = Size(found["k"])
-    some = found["n"] in ("one node", "a node", "any node")
-    node = "" if some else names.node(found["n"])
-    if node is None or not (some or node):
+@FORMS.form(r"(?P<q>.+?) (?:uses?|holds?|has) more than its (?P<what>max|cap|limit|guarantee)")
+def _above_own(found: re.Match[str], names: Names) -> Claim | None:
+    return _beyond(names.project(found["q"]), found["what"])
+
+
+@FORMS.form(r"(?:the )?(?:usage|use) of (?P<q>.+?) is above its (?P<what>max|cap|limit|guarantee)")
+def _use_above_own(found: re.Match[str], names: Names) -> Claim | None:
+    return _beyond(names.project(found["q"]), found["what"])
+
+
+def _beyond(name: str | None, what: str) -> Claim | None:
+    """Use above a project's own cap or guarantee, whatever it is at that moment."""
+    if not name:
         return None
 
     def test(moment: Moment) -> bool:
-        held: dict[str, int] = {}
-        for (name, _), units in view.held_by_device(moment.state).items():
-            held[name] = held.get(name, 0) + units
-        return any(size.fits(gpus(units)) for name, units in held.items() if not node or name == node)
+        project = moment.state.projects.get(name) or Project(name)
+        bound = project.guarantee if what == "guarantee" else project.cap
+        return bound is not None and view.usage(moment.state)[name] > bound
 
     return Claim(test)
 
 
-@FORMS.form(r"(?:a|any|one) GPU {BE} (?:assigned|given|booked|bound) (?:twice|to two (?:pods|workloads|jobs))")
-def _double(_found: re.Match[str], _names: Names) -> Claim | None:
-    return Claim(lambda m: gpu_of_two(m.state))
+@FORMS.form(r"(?P<k>{SIZE}) (?:workloads|jobs|pods) of (?P<u>\S+) (?:run|are running)(?: at the same (?:time|moment))?")
+def _of_user(found: re.Match[str], names: Names) -> Claim | None:
+    size, user = Size(found["k"]), found["u"]
+    if user not in names.users:
+        return None
 
+    def test(moment: Moment) -> bool:
+        mine = (s for s in moment.state.standings.values() if s.workload.user == user)
+        return size.fits(sum(view.runs(standing) for standing in mine))
 
-@FORMS.form(r"(?:a|any) pod {BE} (?:rejected|refused|turned away) by (?P<n>\S+) for (?P<r>\w+)")
-def _rejected(found: re.Match[str], names: Names) -> Claim | None:
-    node = names.node(found["n"])
-    return Claim(lambda m: overfull(m.state, node, found["r"].casefold())) if node else None
+    return Claim(test)
 
 
 @FORMS.form(r"(?P<s>.+?) (?:lowers?|reduces?) the (?:demand|share)(?: or (?:demand|share))? of (?P<q>.+)")

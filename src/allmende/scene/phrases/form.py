@@ -10,7 +10,7 @@ from allmende.scene.moment import SIZE, Moment
 from allmende.scene.who import Names, Who
 
 Build = Callable[["re.Match[str]", Names], Claim | None]
-BE = r"(?:is|are|was|were|has been|have been|gets?|becomes?)(?: ever| still)?"
+BE = r"(?:is|are|was|were|has been|have been|gets?|becomes?)(?: ever| still| both| all)?"
 
 
 class Forms(list[tuple[re.Pattern[str], Build]]):

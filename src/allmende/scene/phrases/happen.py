@@ -49,6 +49,19 @@ def _evicted(found: re.Match[str], names: Names) -> Claim | None:
     return Claim(each(who, test), event=True)
 
 
+@FORMS.form(r"(?P<s>.+?) (?:starts?|{BE} started) (?:twice|again|more than once)")
+def _starts_again(found: re.Match[str], names: Names) -> Claim | None:
+    who = names.who(found["s"])
+    if who is None:
+        return None
+
+    def test(moment: Moment, name: str) -> bool:
+        starts = sum(1 for begun in moment.record.begun if begun.workload == name and not begun.grown)
+        return starts > 1 and bool(moment.begun([name]))
+
+    return Claim(each(who, test), event=True)
+
+
 @FORMS.form(r"(?P<k>{SIZE}) pods of (?P<s>.+?) {BE} (?:evicted|taken)")
 def _pods_evicted(found: re.Match[str], names: Names) -> Claim | None:
     who, size = names.who(found["s"]), Size(found["k"])

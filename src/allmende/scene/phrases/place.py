@@ -97,3 +97,30 @@ def _spread(found: re.Match[str], names: Names) -> Claim | None:
         return size.fits(len({view.domain(node, level) for node in nodes if node is not None}))
 
     return Claim(each(who, test))
+
+
+@FORMS.form(r"(?P<s>.+?) {BE} (?:in|on|inside) (?:the )?(?P<l>\w+) (?P<d>\S+)")
+def _in_domain(found: re.Match[str], names: Names) -> Claim | None:
+    who, level, name = names.who(found["s"]), found["l"], found["d"]
+    if who is None or level not in names.levels:
+        return None
+
+    def test(moment: Moment, workload: str) -> bool:
+        nodes = (moment.state.nodes.get(pod.node) for pod in view.bound_pods(moment.state, workload))
+        return any(node is not None and view.domain(node, level) == name for node in nodes)
+
+    return Claim(each(who, test))
+
+
+@FORMS.form(r"(?:two|more than one) pods? of (?P<s>.+?) {BE} (?:on|in) (?:the same|one) (?P<l>\w+)")
+def _together(found: re.Match[str], names: Names) -> Claim | None:
+    who, level = names.who(found["s"]), found["l"]
+    if who is None or level not in (*names.levels, "node"):
+        return None
+
+    def test(moment: Moment, workload: str) -> bool:
+        nodes = [moment.state.nodes.get(pod.node) for pod in view.bound_pods(moment.state, workload)]
+        domains = [view.domain(node, level) for node in nodes if node is not None]
+        return len(set(domains)) < len(domains)
+
+    return Claim(each(who, test))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from allmende.scene import view
-from allmende.scene.book import node_free, position
+from allmende.scene.book import position
 from allmende.scene.claim import Claim
 from allmende.scene.moment import Moment
 from allmende.scene.phrases.form import Forms, each
@@ -20,10 +20,13 @@ def _pending(found: re.Match[str], names: Names) -> Claim | None:
     return None if who is None else Claim(each(who, lambda m, name: view.is_pending(m.state, name)), rest=True)
 
 
-@FORMS.form(r"(?:(?:the )?nodes? )?(?P<n>\S+) (?:{BE} )?(?:free|idle|empty)")
-def _free(found: re.Match[str], names: Names) -> Claim | None:
-    node = names.node(found["n"])
-    return Claim(lambda m: node_free(m.state, node), rest=True) if node else None
+@FORMS.form(r"(?P<s>.+?) (?:waits|{BE} (?:pending|waiting)) without (?:a|any) reason")
+def _mute(found: re.Match[str], names: Names) -> Claim | None:
+    who = names.who(found["s"])
+    if who is None:
+        return None
+    test = each(who, lambda m, name: view.is_pending(m.state, name) and not m.reason(name))
+    return Claim(test, rest=True)
 
 
 @FORMS.form(r"the reason(?: (?:of|for|shown for) (?P<s>.+?))? (?:names?|mentions?|says?|is|speaks of) (?P<word>.+)")
@@ -39,7 +42,10 @@ def _reason(found: re.Match[str], names: Names) -> Claim | None:
     return Claim(each(who, test), rest=True)
 
 
-@FORMS.form(r"(?P<none>no(?: other)? (?:workload|job|gang)|nothing|nobody|.+?) {BE} ahead of (?P<s>.+)")
+@FORMS.form(
+    r"(?P<none>no(?: other)? (?:workload|job|gang)|nothing|nobody|.+?) {BE} ahead of (?P<s>.+?)"
+    r"(?: in (?:the|its) queue)?"
+)
 def _ahead(found: re.Match[str], names: Names) -> Claim | None:
     who, other = names.who(found["s"]), names.who(found["none"])
     if who is None:
