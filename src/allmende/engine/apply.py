@@ -31,6 +31,8 @@ def apply(state: State, entry: Entry) -> None:
     if entry.at > state.now:
         state.now = entry.at
     _FOLDS[type(entry)](state, entry)
+    if isinstance(entry, _DECISIONS):
+        state.index.memory.applied += 1
 
 
 def settle(state: State) -> None:
@@ -77,7 +79,7 @@ def _node(state: State, entry: NodeSet) -> None:
     index.masks.grown |= 1 << room.pos
     index.suspect(node.name)
     index.touched.update(dict.fromkeys(room.holders))
-    index.unfit.clear()
+    index.memory.clear()
 
 
 def _node_gone(state: State, entry: NodeGone) -> None:
@@ -195,6 +197,8 @@ def _close(state: State, entry: Close) -> None:
     if node is not None:
         _node(state, NodeSet(entry.at, replace(node, closed=entry.why)))
 
+
+_DECISIONS = (Start, Grow, Evict, Hold, Release, Stop, Close)
 
 _FOLDS: dict[type, Callable[[State, Any], None]] = {
     PolicySet: _policy,

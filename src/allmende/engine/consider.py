@@ -12,7 +12,7 @@ from allmende.engine.line import Entry, Line, Queue
 from allmende.engine.mask import bits
 from allmende.engine.place import Site
 from allmende.engine.preempt import Answer, Hunt, Search
-from allmende.engine.room import HELD, RUN, choose, slots
+from allmende.engine.room import HELD, RUN
 from allmende.engine.shape import Shape, Size
 from allmende.engine.state import State
 from allmende.engine.tree import Branch
@@ -59,7 +59,8 @@ class Pass:
         self._hopes: set[tuple[Branch, Shape, int]] = set()
         self._gifts: dict[Branch, tuple[int, object]] = {}
         self._took = 0
-        self._forget_unfit()
+        self._held_moved: dict[str, None] = {}
+        self.index.memory.refresh(self.index.masks)
         self._recall_use()
 
     def _recall_use(self) -> None:
@@ -73,9 +74,11 @@ class Pass:
             branch.past = 0 if account is None else settled(account, branch.use - branch.held, self.now, self.state.policy).past
 
     def close(self) -> None:
-        """Undo all tentative work."""
+        """Undo all tentative work. What was learnt on the way holds once the decisions are applied."""
         self.draft.back()
         self.index.masks.grown = 0
+        self.index.touched.update(self._held_moved)
+        self.index.memory.await_decisions(len(self.decisions()))
 
     def decisions(self) -> tuple[Decision, ...]:
         """All decisions, in the order to be applied: what leaves, then holds, then starts and growth."""
@@ -120,7 +123,9 @@ class Pass:
             rooms = [self.index.rooms.get(pod.node) for pod in pods]
             if any(room is None or not room.open or not all(room.sound[p.device] for p in pod.slices) for room, pod in zip(rooms, pods, strict=True)):
                 self._give_up_hold(name)
+                self._held_moved[name] = None
             elif name not in self.index.leaving_of and self._all_ready(standing, pods):
+                self._held_moved[name] = None
                 branch, shape, _, _, _ = self.index.place_in_line(standing)
                 fresh = [Pod(name, standing.attempt + 1, p.role, p.rank, p.node, p.slices) for p in pods]
                 for pod in fresh:
@@ -205,16 +210,16 @@ class Pass:
             return None
         if branch.project.strict:
             return Turn(branch, list(queue.lines.values()))
-        unfit = self.index.unfit
+        unfit = self.index.memory.is_unfit
         lines: dict[Line, None] = {}
         for size, group in queue.by_size.items():
             if self._is_live(size):
-                lines.update((line, None) for line in group if line.shape not in unfit)
+                lines.update((line, None) for line in group if not unfit(line.shape))
         if self.state.policy.evictions:
             lowest = min(branch.priorities, default=None)
             others = self._others(branch)[0]
             for priority, group in queue.by_priority.items():
-                if others or (lowest is not None and priority > lowest):
+                if others or self.index.masks.leaving or (lowest is not None and priority > lowest):
                     lines.update((line, None) for line in group if line not in lines and self._may_hope(branch, line, line.entries[0]))
         return Turn(branch, list(lines)) if lines else None
 
@@ -235,16 +240,13 @@ class Pass:
         """Whether taking back could serve a line, judged by sums and by what was tried before."""
         others, whose = self._others(branch)
         memo = (branch, line.shape, priority)
-        tried = self.index.hopeless.get(memo)
-        if tried is not None:
-            if tried[0] == branch.stamp and tried[2] == whose:
-                return False
-            del self.index.hopeless[memo]
-        own = self.hunt.own_lower(self.herd, branch, priority)
-        if not own and not others:
+        if not line.grows and self.index.memory.is_hopeless(memo, whose, bool(self.index.masks.leaving)):
             return False
+        own = self.hunt.own_lower(self.herd, branch, priority)
         workload = self.state.standings[line.entries[0][2]].workload
         need = self._demand(line.shape, workload.project).units
+        if not own and not others:
+            return bool(self.index.masks.leaving) and branch.use + need <= branch.project.guarantee
         if self._free is None:
             self._free = self.hunt.free_units(self.index.masks.every)
         return own + others + self._free >= need
@@ -404,8 +406,8 @@ class Pass:
         if pods is None:
             if not line.grows:
                 self._nofit.add(memo)
-                if not ban and not self.reservations and shape.single is not None and not shape.level:
-                    self.index.unfit.add(shape)
+                if not ban and not self.reservations and shape.single is not None and not shape.level and not self.index.masks.aside:
+                    self.index.memory.unfit(shape)
             return False
         self._give_up_hold(workload.id)
         self._began(branch, workload, shape, standing.attempt + 1, pods)
@@ -461,13 +463,14 @@ class Pass:
         claimant = Claimant(self.herd, branch, workload.priority, need.units, model)
         answer = self._hunt(claimant, branch, line, standing, need) if claimant.anybody else None
         if answer is None:
-            self._unclaimable.add(memo)
-            self._remember(claimant, memo, standing)
+            if not line.grows:
+                self._unclaimable.add(memo)
+                self._remember(claimant, memo, standing)
             return False
         self.searches.append(answer.search)
         self._took += 1
         self._gifts.clear()
-        self.index.hopeless.clear()
+        self.index.memory.forget_hopeless()
         self._take_victims(workload, answer.victims)
         pods = self._held_places(line, standing, answer)
         self._last.append(Hold(self.now, workload.id, tuple(pods)))
@@ -478,8 +481,9 @@ class Pass:
         """A claim without an answer stays without one until its own running work, whoever could give to it, or the room
         on the nodes in question changes."""
         policy = self.state.policy
-        if not (policy.fair_share_eviction or policy.borrowers_evict or claimant.model or self._ban(standing)) and self._took == 0:
-            self.index.hopeless[memo] = (claimant.branch.stamp, self.hunt.looked_at, self._others(claimant.branch)[1])
+        by_rule = policy.fair_share_eviction or policy.borrowers_evict
+        if not (by_rule or claimant.model or self._ban(standing) or self.reservations or self._took):
+            self.index.memory.hopeless(memo, self.hunt.looked_at, self._others(claimant.branch)[1])
 
     def _hunt(self, claimant: Claimant, branch: Branch, line: Line, standing: Standing, need: admit.Demand) -> Answer | None:
         workload = standing.workload
@@ -615,19 +619,3 @@ class Pass:
                 found = True
             self._live[size] = found
         return found
-
-    def _forget_unfit(self) -> None:
-        """Shapes that fitted nowhere are judged again where a node gained room that one of their pods could use."""
-        index, masks = self.index, self.index.masks
-        for memo, (_, nodes, _) in list(index.hopeless.items()):
-            if nodes & masks.grown:
-                del index.hopeless[memo]
-        if not masks.grown or not index.unfit:
-            return
-        rooms = [masks.rooms[pos] for pos in bits(masks.grown)]
-        for shape in list(index.unfit):
-            ask = shape.single
-            if ask is None or any(slots(room, ask, 1) for room in rooms if room.open):
-                index.unfit.discard(shape)
-
-

@@ -3,8 +3,8 @@
 1. A few futures are lived through by the engine itself on forks: run times drawn from the owners' history, arrivals
    from the last days. Their middle is the median.
 2. The interval is as wide as forecasts have been wrong before. The futures agree with one another far too well:
-   they share one history, and thousands of drawn run times average out, so their own spread says little
-   (docs/architecture.md). What matters is the error common to them all, and only past forecasts show it.
+   they share one history, and thousands of drawn run times average out, so their own spread says little.
+   What matters is the error common to them all, and only past forecasts show it.
    It is measured on the scale of the fourth root of the wait, where it is as large for one hour as for two weeks (a
    wait of days averages over more ends, so its error is relatively smaller). One figure serves all sizes and owners:
    a figure for each would rest on too few independent cases.

@@ -38,6 +38,7 @@ _PRIOR_SHORT, _PRIOR_LONG = (
     ONE // 20,
     ONE * 3 // 10,
 )  # ... of which this part ends per half octave, below and from an hour
+_PRIOR = [_PRIOR_SHORT if edge < HOUR else _PRIOR_LONG for edge in EDGES]
 _PULL = 10 * _JOB  # a wider class counts as so many jobs beside the narrower one
 _MOST_ENDED = ONE * 19 // 20  # no span ends everything: the unseen stays possible
 
@@ -146,20 +147,27 @@ class History:
         """Survival at each of EDGES."""
         found = self._curves.get(like)
         if found is None:
-            hazards = _prior()
-            for classes in _path(like):
-                known = self._hazards.get(classes)
-                if known is None:
-                    table = self._tables.get(classes)
-                    pull = _PULL if len(classes) > 1 else _PRIOR_JOBS
-                    known = self._hazards[classes] = table.hazards(hazards, pull) if table else hazards
-                hazards = known
             found, alive = [], ONE
-            for hazard in hazards:
+            for hazard in self._hazard(like):
                 found.append(alive)
                 alive = max(1, alive * (ONE - hazard) // ONE)
             self._curves[like] = found
         return found
+
+    def _hazard(self, like: Like) -> list[int]:
+        """The hazards of its narrowest class; those of wider ones are kept."""
+        hazards = _PRIOR
+        for classes in _path(like):
+            # one burst holds work of several companies, so what it is mixed with is not always the same
+            known = None if classes[0] == "burst" else self._hazards.get(classes)
+            if known is None:
+                table = self._tables.get(classes)
+                pull = _PULL if len(classes) > 1 else _PRIOR_JOBS
+                known = table.hazards(hazards, pull) if table else hazards
+                if classes[0] != "burst":
+                    self._hazards[classes] = known
+            hazards = known
+        return hazards
 
     def run_time(self, like: Like, chance: int, ran: int = 0) -> int:
         """How long a run lasts in all that `chance` of ONE like it outlast, given that it has run `ran` already."""
@@ -173,10 +181,6 @@ class History:
         above, below = curve[span], curve[span + 1]
         within = (EDGES[span + 1] - EDGES[span]) * (above - target) // (above - below)
         return max(ran, EDGES[span] + within)
-
-
-def _prior() -> list[int]:
-    return [_PRIOR_SHORT if edge < HOUR else _PRIOR_LONG for edge in EDGES]
 
 
 def _path(like: Like) -> list[tuple[object, ...]]:

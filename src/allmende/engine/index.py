@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from allmende.engine.line import Entry, Queue
 from allmende.engine.mask import Masks, order_key
+from allmende.engine.memory import Memory
 from allmende.engine.room import HELD, LEAVE, RUN, Room
 from allmende.engine.shape import Key, Shape, key_of
 from allmende.engine.tree import Branch, Tree
@@ -26,14 +27,13 @@ class Index:
     `over`: with more than are wanted.
     `suspects`: nodes with a lost GPU or not ready. `unbound`: assigned, not yet seen running.
     `touched`: workloads whose held places should be looked at. `ends`: heap of (end of the time limit, id, attempt).
-    `unfit`: shapes that fit nowhere; `hopeless`: claims (project, shape, priority) without an answer, with (its
-    running work's change count, the nodes that could alter it, a sign of who could give).
+    `memory`: what earlier passes learnt and need not try again.
     `stale`: nodes came or went, or settings changed; it is built anew before the next pass.
     """
 
     __slots__ = (
         "arrays", "ends", "leaving_of", "masks", "over", "parked", "queues", "rooms", "shapes", "short", "stale",
-        "hopeless", "suspects", "touched", "tree", "unbound", "unfit", "waited_for",
+        "memory", "suspects", "touched", "tree", "unbound", "waited_for",
     )
 
     def __init__(self) -> None:
@@ -52,8 +52,7 @@ class Index:
         self.leaving_of: dict[str, int] = {}
         self.touched: dict[str, None] = {}
         self.ends: list[tuple[int, str, int]] = []
-        self.unfit: set[Shape] = set()
-        self.hopeless: dict[tuple[Branch, Shape, int], tuple[int, int, object]] = {}
+        self.memory = Memory()
         self.stale = False
 
     @classmethod
@@ -89,7 +88,6 @@ class Index:
             setattr(other, name, dict(getattr(self, name)))
         other.waited_for = {name: dict(ids) for name, ids in self.waited_for.items()}
         other.ends = list(self.ends)
-        other.unfit = set(self.unfit)
         other.stale = self.stale
         return other
 
@@ -225,8 +223,7 @@ class Index:
     def _running(self, standing: Standing, sign: int) -> None:
         workload = standing.workload
         branch = self.tree.leaf(workload.project)
-        branch.takable.clear()
-        branch.stamp += 1
+        branch.changed()
         count = branch.priorities.get(workload.priority, 0) + sign
         if count:
             branch.priorities[workload.priority] = count

@@ -131,6 +131,9 @@ def gone(state: State, pod_id: PodId) -> None:
     leaving = state.leaving.pop(pod_id, None)
     if leaving is not None:
         state.index.leave(leaving, -1)
+        standing = state.standings.get(pod_id[0])
+        if standing is not None and pod_id[0] not in state.index.leaving_of:
+            state.index.tree.leaf(standing.workload.project).changed()  # it may be a victim again
 
 
 def end(state: State, name: str, at: int, *, ok: bool, cancelled: bool = False, leave: bool = False) -> None:

@@ -68,6 +68,11 @@ class Branch:
         lean = LAST if self.scale is None else (self.use * self.mean + self.past) * self.scale
         return (self.use >= guarantee, -project.priority, lean, project.name)
 
+    def changed(self) -> None:
+        """What it runs, or what of it may be a victim, has changed."""
+        self.takable.clear()
+        self.stamp += 1
+
     def charge(self, units: int, model: str, memory: int, user: str) -> None:
         """Add use (negative: take it off) here and at every level above."""
         self.own += units

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import heappop
+from heapq import heappop, heappush
 
 from allmende.engine.state import State
 from allmende.model.cluster import Node, NodeState
@@ -28,10 +28,14 @@ def upkeep(state: State, now: int) -> list[Decision]:
 
 def _time_limits(state: State, now: int) -> Iterator[Stop]:
     ends = state.index.ends
+    due: list[tuple[int, str, int]] = []
     while ends and (ends[0][0] <= now or not _valid(state, ends[0])):
         end = heappop(ends)
         if _valid(state, end):
-            yield Stop(now, end[1], Cause.TIME_LIMIT)
+            due.append(end)
+    for end in due:  # they stay until the decision is applied, so that a plan alone changes nothing
+        heappush(ends, end)
+        yield Stop(now, end[1], Cause.TIME_LIMIT)
 
 
 def _valid(state: State, end: tuple[int, str, int]) -> bool:

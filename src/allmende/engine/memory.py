@@ -1,0 +1,86 @@
+"""What earlier passes learnt: shapes that fit nowhere, claims without an answer. It saves work and changes no decision.
+
+Learnt while tentative work stood, a finding holds only when the decisions of that pass have been applied; until then it
+is kept aside, and thrown away where the next pass finds that they were not.
+"""
+
+from __future__ import annotations
+
+from allmende.engine.mask import Masks, bits
+from allmende.engine.room import slots
+from allmende.engine.shape import Shape
+from allmende.engine.tree import Branch
+
+Claim = tuple[Branch, Shape, int]
+"""(project, shape, priority)"""
+
+
+class Memory:
+    """Findings of earlier passes, and those of the last one that wait for its decisions.
+
+    `applied` counts decisions applied since the last pass. A hopeless claim is kept with its project's change count,
+    the nodes on which more room could alter it (0: only somebody leaving could), and a sign of who could give.
+    """
+
+    __slots__ = ("_hopeless", "_hopeless_new", "_unfit", "_unfit_new", "_waits_for", "applied")
+
+    def __init__(self) -> None:
+        self.applied = 0
+        self._waits_for = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._unfit: set[Shape] = set()
+        self._unfit_new: set[Shape] = set()
+        self._hopeless: dict[Claim, tuple[int, int, object]] = {}
+        self._hopeless_new: dict[Claim, tuple[int, int, object]] = {}
+
+    def await_decisions(self, count: int) -> None:
+        """A pass is over; what it learnt holds once so many decisions have been applied."""
+        self._waits_for = count
+        self.applied = 0
+
+    def refresh(self, masks: Masks) -> None:
+        """A pass begins: take over or throw away what the last one learnt, and forget what more room may have changed."""
+        if self.applied == self._waits_for:
+            self._unfit |= self._unfit_new
+            self._hopeless.update(self._hopeless_new)
+        self._unfit_new, self._hopeless_new = set(), {}
+        if not masks.grown:
+            return
+        for claim, (_, nodes, _) in list(self._hopeless.items()):
+            if nodes & masks.grown:
+                del self._hopeless[claim]
+        rooms = [masks.rooms[pos] for pos in bits(masks.grown)] if self._unfit else []
+        for shape in list(self._unfit):
+            ask = shape.single
+            if ask is None or any(slots(room, ask, 1) for room in rooms if room.open):
+                self._unfit.discard(shape)
+
+    def unfit(self, shape: Shape) -> None:
+        """The shape fits nowhere now."""
+        self._unfit_new.add(shape)
+
+    def is_unfit(self, shape: Shape) -> bool:
+        """Whether the shape is known to fit nowhere."""
+        return shape in self._unfit
+
+    def hopeless(self, claim: Claim, nodes: int, whose: object) -> None:
+        """Nothing could be taken back for this claim."""
+        self._hopeless_new[claim] = (claim[0].stamp, nodes, whose)
+
+    def is_hopeless(self, claim: Claim, whose: object, leaving: bool) -> bool:
+        """Whether the claim is known to have no answer, and nothing that could give one has changed."""
+        found = self._hopeless.get(claim)
+        if found is None:
+            return False
+        if found[0] == claim[0].stamp and found[2] == whose and (found[1] or not leaving):
+            return True
+        del self._hopeless[claim]
+        return False
+
+    def forget_hopeless(self) -> None:
+        """Something was taken back: other claims may have an answer now."""
+        self._hopeless.clear()
+        self._hopeless_new.clear()
