@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--verbose", action="store_true", help="every case, with all that was found")
     parser.add_argument("--quick", action="store_true", help="accepted like by every bench; a full run is quick")
     given = parser.parse_args(arguments)
-    paths = sorted(given.folder.rglob("*.yaml")) if given.folder.is_dir() else []
+    paths = sorted(p for p in given.folder.rglob("*") if p.suffix in (".yaml", ".yml")) if given.folder.is_dir() else []
     if not paths:
         print(f"{given.folder}: no cases there; name a folder of *.yaml, or set ALLMENDE_SHARED", file=sys.stderr)
         return 2
@@ -74,10 +74,10 @@ def show(judged: Judged, screen: Console, verbose: bool, owed: set[str]) -> None
     colour = "red" if status is Status.NOT_YET and judged.kind in owed else STYLE[status]
     screen.print(f"[{colour}]{status.value:8}[/] {escape(judged.id)} {escape(judged.kind)}: {escape(judged.about)}")
     why = judged.verdict.why
-    lines = why if verbose or status is not Status.FAILED else why[:SHOWN]
+    lines = why if verbose else why[: SHOWN if status is Status.FAILED else 1]
     for line in lines:
         screen.print(f"         {line}", markup=False, highlight=False)
-    if len(lines) < len(why):
+    if len(lines) < len(why) and status is Status.FAILED:
         screen.print(f"         and {len(why) - len(lines)} more (--verbose)", markup=False)
 
 

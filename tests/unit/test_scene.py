@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,12 @@ import pytest
 from allmende.model.mistake import Mistake, MistakeCode
 from allmende.model.span import HOUR, MINUTE, SECOND
 from allmende.model.units import GPU
+from allmende.scene import settings, works
 from allmende.scene.cell import read_yaml
-from allmende.scene.read import read
+from allmende.scene.events import ACTIONS
+from allmende.scene.expect import EXPECT, STATE
+from allmende.scene.never import parse
+from allmende.scene.read import TOP, read
 from allmende.scene.run import Status, play
 from allmende.scene.value import Scene, Submit
 
@@ -228,6 +233,43 @@ def test_a_sentence_that_never_comes_true_holds(sentence: str) -> None:
 def test_a_sentence_that_is_not_understood_is_never_passed_over(sentence: str) -> None:
     with pytest.raises(Mistake, match="sentence"):
         with_never(sentence)
+
+
+FORMS = [  # each form that docs/scenes.md names, understood whole: (sentence, claims beside the first one)
+    ("A is bound to n1 after 5 before 9", 0), ("A is on n1", 0), ("A holds n1", 0), ("A or B runs", 0),
+    ("a workload holds a GPU", 0), ("A has fewer than 4 pods bound", 0), ("A runs while 3 pods have a place", 1),
+    ("A is on 2 nodes", 0), ("two pods of A are on the same node", 0), ("A and B run at the same time", 0),
+    ("A starts on n1 with exactly 2 pods of main", 0), ("A starts twice", 0), ("A ends", 0),
+    ("A is evicted again by B", 0),
+    ("A is evicted in order to grow", 0), ("3 pods of A are evicted", 0), ("A's first worker (rank 0) is taken", 0),
+    ("A causes an eviction", 0), ("A evicts B", 0), ("A is pending without a reason", 0),
+    ("the reason of A names priority while no workload is ahead of A", 1), ("B is ahead of A", 0),
+    ("usage of q is below 0 or above 4", 0), ("usage of a queue is negative", 0), ("q uses 5 GPUs", 0),
+    ("q uses more than its cap", 0), ("usage of q counts A twice (7 + 12)", 0), ("5 GPUs are assigned on n1", 0),
+    ("more than 5 GPUs are assigned on one node", 0), ("n1 has more than 3 pods", 0),
+    ("a GPU is assigned to two pods", 0),
+    ("a pod is rejected by n1 for memory", 0), ("A is pending with n1 free for more than 1 min", 1),
+    ("A is pending while 2 GPUs are free on n1", 1), ("free GPUs on n1 are negative", 0),
+    ("a pod is on n1 while it is cordoned", 1),
+    ("A is bound between 5 and the start of B unless B is pending", 1), ("A is bound after the end of B", 0),
+    ("a small job starts between 5 and the start of A, unless its limit ends before A can start", 0),
+    ("A is bound after it was evicted, while B is pending", 2), ("A holds n1 after B is bound there", 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sentence", "beside"), FORMS)
+def test_every_documented_form_is_understood_whole(sentence: str, beside: int) -> None:
+    found = parse(sentence, read("s.yaml", SMALL))
+    assert found is not None
+    assert len(found.also) + len(found.once) + len(found.not_yet) + len(found.unless) == beside
+
+
+def test_every_field_is_documented() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "scenes.md").read_text(encoding="utf-8")
+    fields = {*TOP, *settings.NODE, *settings.PROJECT, *settings.POLICY, *works.WORKLOAD, *works.MANY, *works.ROLE}
+    fields |= {*ACTIONS, *EXPECT, *STATE}
+    missing = sorted(name for name in fields if not re.search(rf"\b{name}\b", text))
+    assert missing == []
 
 
 CHECKS = [

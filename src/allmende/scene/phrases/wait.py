@@ -29,10 +29,12 @@ def _mute(found: re.Match[str], names: Names) -> Claim | None:
     return Claim(test, rest=True)
 
 
-@FORMS.form(r"the reason(?: (?:of|for|shown for) (?P<s>.+?))? (?:names?|mentions?|says?|is|speaks of) (?P<word>.+)")
+@FORMS.form(
+    r"the reason(?: (?:of|for|shown for) (?P<s>.+?))? (?:names?|mentions?|says?|is|speaks of) (?P<word>'[^']+'|\S+)"
+)
 def _reason(found: re.Match[str], names: Names) -> Claim | None:
     who = names.who(found["s"]) if found["s"] else Who.anybody()
-    word = found["word"].strip("'\"")
+    word = found["word"].strip("'")
     if who is None:
         return None
 
