@@ -26,7 +26,9 @@ def deeds(text: str, like: yaml.Node, last_report: yaml.Node | None = None) -> l
     `last_report`: the report before this one, for 'it is reported a second time'.
     """
     plain = re.sub(r"\s+", " ", text).strip().rstrip(".")
-    if re.fullmatch(r"(?:the|its|this) .*(?:report|deletion|end|message).* (?:a second time|twice|again|late)", plain):
+    if re.fullmatch(
+        r"(?:the|its|this) (?:report|deletion|end|message)\b(?! of ).* (?:a second time|twice|again|late)", plain
+    ):
         return [{"report": last_report}] if last_report is not None else None
     for pattern, make in _FORMS:
         found = re.fullmatch(pattern, plain, re.IGNORECASE)
@@ -87,6 +89,8 @@ def _restart(_found: re.Match[str], like: yaml.Node) -> list[Event]:
 
 _OWN_POD = rf"(?P<j>{_NAME})'s (?:only |first )?pod(?: (?P<p>\d+))?"
 
+_AGAIN = r"(?: (?:a second time|once more|again|twice|late))?"
+
 _FORMS: list[tuple[str, Make]] = [
     (rf"(?P<n>{NUMBER}) (?:of the )?pods? of (?P<j>{_NAME}) {_WELL}{_TAIL}", _pods_end(True)),
     (rf"(?P<n>{NUMBER}) (?:of the )?pods? of (?P<j>{_NAME}) {_BADLY}{_TAIL}", _pods_end(False)),
@@ -94,6 +98,10 @@ _FORMS: list[tuple[str, Make]] = [
     (rf"(?:all|every|the) pods? of (?P<j>{_NAMES}) {_BADLY}{_TAIL}", _all_end("fail")),
     (rf"{_OWN_POD} (?:reports that it has finished|is reported (?:as )?finished|{_WELL})", _report("finished")),
     (rf"{_OWN_POD} (?:is (?:reported (?:as )?)?(?:deleted|gone|removed))", _report("gone")),
+    (rf"(?:the )?(?:deletion|removal) of (?P<j>{_NAME}) is reported{_AGAIN}", _report("gone")),
+    (rf"(?P<j>{_NAME})'s (?:deletion|removal) is reported{_AGAIN}", _report("gone")),
+    (rf"(?:the )?end of (?P<j>{_NAME}) is reported{_AGAIN}", _report("finished")),
+    (rf"(?P<j>{_NAME})'s end is reported{_AGAIN}", _report("finished")),
     (rf"{_OWN_POD} (?:is lost|{_BADLY}|is taken by its node)", _report("lost")),
     (
         r"the (?:level list|levels|topology)(?: object)? (?:is|are) (?:deleted and )?(?:re)?"

@@ -38,15 +38,14 @@ def parse(text: str, scene: Scene) -> Sentence | None:
     if special is not None:
         return special
     for main, rest in _splits(text):
-        subject = _subject(main, names)
-        names.main = subject
-        said = _resolve(rest, subject, main, names)
+        names.main = _subject(main, names)
         first = claim(main, names)
         if first is None:
             continue
-        sentence = Sentence(first)
-        if _narrow(sentence, said, scene, names):
-            return sentence
+        for said in _resolved(rest, main, names):
+            sentence = Sentence(first)
+            if _narrow(sentence, said, scene, names):
+                return sentence
     return None
 
 
@@ -69,14 +68,16 @@ def _subject(main: str, names: Names) -> str:
     return mentioned[0] if mentioned else ""
 
 
-def _resolve(rest: str, subject: str, main: str, names: Names) -> str:
-    """The rest with 'it', 'its' and 'there' replaced by what they stand for."""
-    if subject:
-        rest = re.sub(r"\bits\b", f"{subject}'s", re.sub(r"\bit\b", subject, rest))
-    mentioned = [word for word in re.findall(r"[^\s,]+", main) if word in names.nodes]
-    if not subject and mentioned:
-        rest = re.sub(r"\bit\b", mentioned[-1], rest)
-    return re.sub(r"\bthere\b", f"on {mentioned[-1]}", rest) if mentioned else rest
+def _resolved(rest: str, main: str, names: Names) -> Iterator[str]:
+    """The rest with 'it', 'its' and 'there' replaced by what they may stand for: the subject, or the node spoken of."""
+    nodes = [word for word in re.findall(r"[^\s,]+", main) if word in names.nodes]
+    if nodes:
+        rest = re.sub(r"\bthere\b", f"on {nodes[-1]}", rest)
+    for meant in (names.main, *nodes[-1:], ""):
+        if not meant:
+            yield rest
+            continue
+        yield re.sub(r"\bits\b", f"{meant}'s", re.sub(r"\bit\b", meant, rest))
 
 
 def _narrow(sentence: Sentence, rest: str, scene: Scene, names: Names) -> bool:
@@ -96,14 +97,14 @@ def _narrow(sentence: Sentence, rest: str, scene: Scene, names: Names) -> bool:
     return False
 
 
-def _marks(sentence: Sentence) -> tuple[int, ...]:
-    return tuple(len(part) for part in sentence.parts)
+def _marks(sentence: Sentence) -> tuple[tuple[int, ...], int | None]:
+    return tuple(len(part) for part in sentence.parts), sentence.longer_than
 
 
-def _restore(sentence: Sentence, marks: tuple[int, ...]) -> None:
-    for part, mark in zip(sentence.parts, marks, strict=True):
-        del part[mark:]
-    sentence.longer_than = None
+def _restore(sentence: Sentence, marks: tuple[tuple[int, ...], int | None]) -> None:
+    lengths, sentence.longer_than = marks
+    for part, length in zip(sentence.parts, lengths, strict=True):
+        del part[length:]
 
 
 def _take(sentence: Sentence, word: str, text: str, scene: Scene, names: Names) -> bool:

@@ -27,6 +27,7 @@ from allmende.model.event import (
     ProjectSet,
     Resized,
     Submitted,
+    Ticked,
     Up,
 )
 from allmende.model.mistake import Mistake, MistakeCode
@@ -75,6 +76,7 @@ def stage(scene: Scene, record: Record, *, checked: bool = True) -> World:
     world.now = scene.origin
     record.warnings_at_setup += map(str, settings_advice(scene.projects, view.capacity(scene.nodes), {}))
     record.begin(world)
+    world.at(scene.origin, Ticked(scene.origin))  # the engine looks at what stands, whether or not anything happens
     for step in scene.steps:
         if isinstance(step, Submit) and step.runs is not None:
             world.work[step.workload.id] = step.runs

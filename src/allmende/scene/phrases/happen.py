@@ -49,6 +49,19 @@ def _evicted(found: re.Match[str], names: Names) -> Claim | None:
     return Claim(each(who, test), event=True)
 
 
+@FORMS.form(r"(?P<s>.+?) (?:starts?|{BE} (?:started|bound|placed|admitted)) (?:only )?in part")
+def _starts_in_part(found: re.Match[str], names: Names) -> Claim | None:
+    who = names.who(found["s"])
+    if who is None:
+        return None
+
+    def test(moment: Moment, name: str) -> bool:
+        standing = moment.state.standings.get(name)
+        return standing is not None and 0 < len(standing.pods) < standing.minimum
+
+    return Claim(each(who, test))
+
+
 @FORMS.form(r"(?P<s>.+?) (?:starts?|{BE} started) (?:twice|again|more than once)")
 def _starts_again(found: re.Match[str], names: Names) -> Claim | None:
     who = names.who(found["s"])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from allmende.scene import view
 from allmende.scene.claim import Claim
 from allmende.scene.moment import Moment, Size, gpus
 from allmende.scene.phrases.form import Forms, each
-from allmende.scene.who import Names
+from allmende.scene.who import Names, Who
 
 FORMS = Forms()
 
@@ -69,20 +70,29 @@ def _holds_gpus(found: re.Match[str], names: Names) -> Claim | None:
 )
 def _has_pods(found: re.Match[str], names: Names) -> Claim | None:
     who, size = names.who(found["s"]), Size(found["k"])
-    if who is None:
-        return None
+    return None if who is None else _bound_pods(who, size, found["r"] or who.role)
+
+
+def _bound_pods(who: Who, size: Size, role: str) -> Claim:
+    """So many pods of a workload run; one that has none at all is spoken of only by 'no pods'."""
 
     def test(moment: Moment, name: str) -> bool:
-        count = len(view.bound_pods(moment.state, name, found["r"] or who.role))
+        count = len(view.bound_pods(moment.state, name, role))
         return size.fits(count) and (count > 0 or 0 in size.numbers)
 
     return Claim(each(who, test))
 
 
-@FORMS.form(r"(?P<k>{SIZE}) pods?(?: of (?P<s>.+?))? (?:have a place|has a place|{BE} (?:bound|placed|running))")
+@FORMS.form(
+    r"(?P<k>{SIZE}) pods?(?: of (?P<s>.+?))? (?P<v>have a place|has a place|runs?|{BE} (?:bound|placed|running))"
+)
 def _pods_have(found: re.Match[str], names: Names) -> Claim | None:
     who, size = names.who(found["s"] or names.main), Size(found["k"])
-    return None if who is None else Claim(each(who, lambda m, name: size.fits(len(view.placed_pods(m.state, name)))))
+    if who is None:
+        return None
+    if "place" not in found["v"]:
+        return _bound_pods(who, size, who.role)
+    return Claim(each(who, lambda m, name: size.fits(len(view.placed_pods(m.state, name)))))
 
 
 @FORMS.form(r"(?:the )?(?:pods of )?(?P<s>.+?) {BE} (?:on|in|across|over|spread over|split over|split across) "
@@ -112,15 +122,17 @@ def _in_domain(found: re.Match[str], names: Names) -> Claim | None:
     return Claim(each(who, test))
 
 
-@FORMS.form(r"(?:two|more than one) pods? of (?P<s>.+?) {BE} (?:on|in) (?:the same|one) (?P<l>\w+)")
+@FORMS.form(r"(?P<k>{SIZE}) pods? of (?P<s>.+?) {BE} (?:on|in) (?:the same|one) (?P<l>\w+)")
 def _together(found: re.Match[str], names: Names) -> Claim | None:
-    who, level = names.who(found["s"]), found["l"]
+    who, level, size = names.who(found["s"]), found["l"], Size(found["k"])
     if who is None or level not in (*names.levels, "node"):
         return None
+    if size.op == "exactly":
+        size.op = "at least"  # 'two pods on one node': so many, or more
 
     def test(moment: Moment, workload: str) -> bool:
         nodes = [moment.state.nodes.get(pod.node) for pod in view.bound_pods(moment.state, workload)]
-        domains = [view.domain(node, level) for node in nodes if node is not None]
-        return len(set(domains)) < len(domains)
+        counts = Counter(view.domain(node, level) for node in nodes if node is not None)
+        return any(size.fits(count) for count in counts.values())
 
     return Claim(each(who, test))
