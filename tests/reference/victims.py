@@ -84,11 +84,11 @@ def amounts(facts: Facts, pods: Iterable[tuple[str, str, int]]) -> Amounts:
 
 
 def use(facts: Facts) -> Amounts:
-    """What runs, and what is held for somebody, by project and model."""
+    """What runs, and what is held for somebody, by project and model ("" where the node is gone)."""
     return amounts(
         facts,
         (
-            (standing.workload.project, facts.nodes[pod.node].model, pod.units)
+            (standing.workload.project, facts.nodes[pod.node].model if pod.node in facts.nodes else "", pod.units)
             for name, standing in facts.standings.items()
             for pod in (*standing.pods, *facts.holds.get(name, ()))
         ),
