@@ -15,6 +15,7 @@ import pytest
 from allmende.cli.replay import per_cent, quantile, replay
 from allmende.engine.state import State
 from allmende.model.cluster import Device, Node, Pod, Slice
+from allmende.model.event import NodeSet
 from allmende.model.mistake import Mistake
 from allmende.model.request import Ask, Where
 from allmende.model.standing import Phase, Standing
@@ -136,14 +137,27 @@ def test_unbalanced_books_are_said() -> None:
     state.nodes["n"] = Node("n", (Device(0),))
     workload = sim.workload_of(_job("j", "vc", 0, 1, 2))
     pod = Pod("j", 1, 0, 0, "n", (Slice(0, GPU), Slice(1, GPU // 2)))
-    state.standings["j"] = Standing(workload, 0, (1,), 1, Phase.RUNNING, 1, 0, (pod,))
+    state.standings["j"] = Standing(workload, 0, (1,), 1, phase=Phase.RUNNING, attempt=1, started=0, pods=(pod,))
     assert sim.unbalanced(state) == [
         f"j holds {GPU * 3 // 2} units and asks for {2 * GPU}",
         f"{GPU // 2} units are taken of GPU 1 of n",
     ]
     whole = msgspec.structs.replace(pod, slices=(Slice(0, GPU), Slice(0, GPU)))
-    state.standings["j"] = Standing(workload, 0, (1,), 1, Phase.RUNNING, 1, 0, (whole,))
+    state.standings["j"] = Standing(workload, 0, (1,), 1, phase=Phase.RUNNING, attempt=1, started=0, pods=(whole,))
     assert sim.unbalanced(state) == [f"{2 * GPU} units are taken of GPU 0 of n"]
+
+
+def _left(nodes: Sequence[Node], state: State) -> dict[str, tuple[list[int], int, int]]:
+    """What each node has left: units of each GPU, CPU and memory."""
+    left = {node.name: ([GPU] * len(node.devices), node.cpu or 0, node.ram or 0) for node in nodes}
+    for standing in state.standings.values():
+        for pod in standing.pods:
+            gpus, cpu, ram = left[pod.node]
+            for part in pod.slices:
+                gpus[part.device] -= part.units
+            ask = standing.workload.roles[pod.role].ask
+            left[pod.node] = (gpus, cpu - ask.cpu, ram - ask.ram)
+    return left
 
 
 @real
@@ -159,6 +173,24 @@ def test_a_cut_of_openb() -> None:
     assert found.allocated + sum(size.failed_units for size in every) == sum(job.units for job in jobs)
     assert sum(sum(size.failed.values()) for size in every) > 0
     assert found.allocated * 10 > found.capacity * 7
+
+
+@real
+def test_who_fails_in_openb_fits_nowhere() -> None:
+    nodes, _ = openb_trace.read_nodes(str(SHARED / "openb"))
+    jobs, _ = openb_trace.read_pods(str(SHARED / "openb"), "gpuspec33")
+    nodes, jobs = nodes[::30], jobs[:450]
+    state = sim.run([NodeSet(0, node) for node in nodes], jobs, sim.Watch(jobs, quiet))
+    left = _left(nodes, state)
+    failed = [job for job in jobs if not state.standings[job.id].pods]
+    assert failed
+    for job in failed:
+        ask, models = job.roles[0].ask, job.roles[0].where.models
+        for node in nodes:
+            gpus, cpu, ram = left[node.name]
+            room = sum(units >= (ask.share or GPU) for units in gpus) >= (1 if ask.share else ask.whole)
+            fits = room and cpu >= ask.cpu and ram >= ask.ram and (not models or node.model in models)
+            assert not fits, f"{job.id} waits, but would fit on {node.name}"
 
 
 @real

@@ -211,7 +211,7 @@ def _effort(console: Console, effort: sim.Effort, unbalanced: Sequence[str]) -> 
     rate = int(effort.entries / effort.seconds) if effort.seconds else 0
     console.print(
         f"engine: {effort.passes:,} passes, {effort.entries:,} events and decisions "
-        f"in {effort.seconds:.1f} s, {rate:,} a second"
+        f"in {effort.seconds:.1f} s ({effort.core_seconds:.1f} s of one core), {rate:,} a second"
     )
     if not unbalanced:
         console.print("books: allocated = what the running ask for, on every GPU")

@@ -40,11 +40,12 @@ _CHECK = 2_000  # instants between two looks at the books
 
 
 class Effort(Struct):
-    """What a replay took: passes of the engine, events and decisions folded, seconds of the wall clock."""
+    """What a replay took: passes of the engine, events and decisions folded, seconds by the wall and of a core."""
 
     passes: int = 0
     entries: int = 0
     seconds: float = 0.0
+    core_seconds: float = 0.0
 
 
 class Watch(Observer):
@@ -78,9 +79,9 @@ class Watch(Observer):
         if self._instants % _CHECK == 0:
             self.unbalanced += unbalanced(world.state)
 
-    def end(self, world: World, seconds: float) -> None:
-        """The replay is over, after so many seconds of the wall clock."""
-        self.effort.seconds = seconds
+    def end(self, world: World, seconds: float, core_seconds: float) -> None:
+        """The replay is over, after so many seconds."""
+        self.effort.seconds, self.effort.core_seconds = seconds, core_seconds
         self.unbalanced += unbalanced(world.state)
         self._tick(self._total, self._total)
 
@@ -95,9 +96,9 @@ def run(setting: Iterable[Event], jobs: Sequence[Job], watch: Watch) -> State:
         world.at(job.submit, Submitted(job.submit, workload_of(job)))
         if job.duration is not None:
             world.work[job.id] = job.duration
-    began = time.perf_counter()
+    wall, core = time.perf_counter(), time.process_time()
     world.run(MOST)
-    watch.end(world, time.perf_counter() - began)
+    watch.end(world, time.perf_counter() - wall, time.process_time() - core)
     return world.state
 
 
@@ -126,6 +127,8 @@ def unbalanced(state: State) -> list[str]:
     cpu: Counter[str] = Counter()
     ram: Counter[str] = Counter()
     for name, standing in state.standings.items():
+        if not standing.pods:
+            continue
         asks = [standing.workload.roles[pod.role].ask for pod in standing.pods]
         held, asked = sum(pod.units for pod in standing.pods), sum(units_asked(ask) for ask in asks)
         if held != asked:
