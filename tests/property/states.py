@@ -119,11 +119,11 @@ class _Maker:
             self.run(work)
         if self.rng.random() < (0.5 if self.on.fine else 0.8):
             self.walls()
-        asking = [self.claimant(f"r{number}") for number in range(claimants)]
+        asking = [self.claimant(f"r{number}", claimants == 1) for number in range(claimants)]
         if self.rng.random() < 0.5 and len(asking) > 1:  # ties in everything but the name
             asking[1] = msgspec.structs.replace(asking[0], id=asking[1].id)
         entries = self.entries(asking)
-        later = tuple(self.claimant(f"x{number}") for number in range(4))
+        later = tuple(self.claimant(f"x{number}", False) for number in range(4))
         return Sample(self.seed, NOW, entries, tuple(work.id for work in asking), later)
 
     def tree(self) -> None:
@@ -209,7 +209,7 @@ class _Maker:
             return self.rng.randint(max(1, least), max(1, least, total - 1))
         return least or total
 
-    def claimant(self, name: str) -> Workload:
+    def claimant(self, name: str, whole: bool) -> Workload:
         """A pending workload: more often important or in one domain, mostly one that the empty cluster could run."""
         rng = self.rng
         home = rng.choice(self.homes)
@@ -219,7 +219,8 @@ class _Maker:
                 break
         same = rng.choice((*self.on.levels, "node")) if work.pods > 1 and rng.random() < 0.3 else ""
         priority = rng.choice((0, 0, 1, 2, 5, 9))
-        return msgspec.structs.replace(work, borrow=True, same=same, priority=priority)
+        gang = work.pods if whole else work.gang_min  # pods above the minimum make claims of their own
+        return msgspec.structs.replace(work, borrow=True, same=same, priority=priority, gang_min=gang)
 
     def could_run(self, work: Workload) -> bool:
         """Roughly: every pod alone fits some node that is not walled off, and all of them fit in sum."""

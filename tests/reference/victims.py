@@ -8,7 +8,8 @@ and lies above the guarantees. Let A be the lowest common ancestor of the two pr
 projects exists), and a project's path the projects from itself up to, but without, A. Then
 - the claimant is inside the guarantee: on its path every project n has
   use(n) - what the victims free in n + what the claimant needs <= guarantee(n);
-- no victim cuts into a guarantee: on its path every n has use(n) - what all victims together free in n >= guarantee(n).
+- no victim cuts into a guarantee: on its path every n is above its guarantee, and use(n) - what all victims together
+  free in n >= guarantee(n). (So work without GPUs is safe in a project that uses no more than its guarantee.)
 Use counts the pods that run and the places held. Where a project has guarantees by GPU model, they replace its plain
 one: both tests are made with the use, need and guarantee of each model concerned - those the claimant's pods are
 placed on, and those the victim's pods stand on.
@@ -164,7 +165,8 @@ def spares_guarantees(facts: Facts, claimant: Standing, taken: tuple[Unit, ...],
         models = {facts.nodes[pod.node].model for pod in unit.pods}
         for name in path(facts, unit.standing.workload.project, mine):
             for model, guarantee in limits(facts.projects[name], models):
-                if of(used, name, model) - of(gone, name, model) < guarantee:
+                before = of(used, name, model)
+                if before <= guarantee or before - of(gone, name, model) < guarantee:
                     return False
     return True
 

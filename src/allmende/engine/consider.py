@@ -46,8 +46,7 @@ class Pass:
         self.searches: list[Search] = []
         self.wakes: list[int] = []
         self.reservations: list[Reservation] = []
-        self._first: list[Decision] = []
-        self._last: list[Decision] = []
+        self._made: list[Decision | str] = []  # in the order of their making; a name stands for a start or growth
         self._starts: dict[str, tuple[Workload, Shape, int, list[Pod]]] = {}
         self._busy: set[str] = set()
         self._nofit: set[tuple[Shape, int, int]] = set()
@@ -60,7 +59,7 @@ class Pass:
         self._gifts: dict[Branch, tuple[int, object]] = {}
         self._took = 0
         self._held_moved: dict[str, None] = {}
-        self.index.memory.refresh(self.index.masks)
+        self._released: set[str] = set()
         self._recall_use()
 
     def _recall_use(self) -> None:
@@ -81,19 +80,20 @@ class Pass:
         self.index.memory.await_decisions(len(self.decisions()))
 
     def decisions(self) -> tuple[Decision, ...]:
-        """All decisions, in the order to be applied: what leaves, then holds, then starts and growth."""
-        starts = [
-            Start(self.now, name, tuple(pods)) if self.state.standings[name].phase is Phase.QUEUED else Grow(self.now, name, tuple(pods))
-            for name, (_, _, _, pods) in self._starts.items()
-        ]
-        return (*self._first, *self._last, *starts)
+        """All decisions in the order they were made: each is right given those before it."""
+        return tuple(self._start_of(made) if isinstance(made, str) else made for made in self._made)
+
+    def _start_of(self, name: str) -> Start | Grow:
+        pods = tuple(self._starts[name][3])
+        queued = self.state.standings[name].phase is Phase.QUEUED
+        return Start(self.now, name, pods) if queued else Grow(self.now, name, pods)
 
     # -- 1. and 2. --------------------------------------------------------------------------------------------
 
     def keep_up(self) -> None:
         """What time and the machines force."""
         for decision in upkeep(self.state, self.now):
-            self._first.append(decision)
+            self._made.append(decision)
             if isinstance(decision, Close):
                 self._close_node(decision.node)
                 continue
@@ -130,7 +130,17 @@ class Pass:
                 fresh = [Pod(name, standing.attempt + 1, p.role, p.rank, p.node, p.slices) for p in pods]
                 for pod in fresh:
                     self.draft.take(RUN, pod, standing.workload)
+                self._top_up(branch, standing, shape, fresh)
                 self._began(branch, standing.workload, shape, standing.attempt + 1, fresh)
+
+    def _top_up(self, branch: Branch, standing: Standing, shape: Shape, pods: list[Pod]) -> None:
+        """Whoever starts in held room takes free room for its other pods at once, before a borrower does."""
+        if shape.elastic or shape.spread:
+            return
+        model = self.index.rooms[pods[0].node].node.model
+        have = standing.pods if standing.phase is Phase.RUNNING else ()
+        site = Site(self.draft, standing.workload, shape, standing.attempt + 1, have)
+        site.top_up(self._ban(standing), pods, lambda: self._more(branch, standing.workload, model))
 
     def _all_ready(self, standing: Standing, pods: tuple[Pod, ...]) -> bool:
         """Whether all the held places are free at the same time; if so they are held no more."""
@@ -151,13 +161,16 @@ class Pass:
         return (-standing.workload.priority, standing.submitted, name) if standing is not None else (0, 0, name)
 
     def _give_up_hold(self, name: str) -> None:
-        pods = self.state.holds.get(name)
-        if pods is not None:
-            self._first.append(Release(self.now, name))
-            self._release(name, pods)
+        if self._holds_room(name):
+            self._made.append(Release(self.now, name))
+            self._release(name, self.state.holds[name])
+
+    def _holds_room(self, name: str) -> bool:
+        return name in self.state.holds and name not in self._released
 
     def _release(self, name: str, pods: tuple[Pod, ...]) -> None:
         workload = self.state.standings[name].workload
+        self._released.add(name)
         for pod in pods:
             self.draft.free(HELD, pod, workload)
         self._nofit.clear()
@@ -181,7 +194,7 @@ class Pass:
         for entry, branch, line in patient:
             if len(self.reservations) >= self.state.policy.reservations:
                 break
-            if self._consider(branch, line, entry, claims=True) is not Verdict.MOVED and entry[2] not in self.state.holds:
+            if self._consider(branch, line, entry, claims=True) is not Verdict.MOVED and not self._holds_room(entry[2]):
                 self._reserve(branch, line, self.state.standings[entry[2]])
 
     def _reserve(self, branch: Branch, line: Line, standing: Standing) -> None:
@@ -199,6 +212,7 @@ class Pass:
 
     def rounds(self) -> None:
         """Inside the guarantee first, then everybody."""
+        self.index.memory.refresh(self.index.masks)
         turns = Turns(self.index.tree, [turn for b, queue in self.index.queues.items() if (turn := self._turn(b, queue)) is not None])
         turns.each(self._first_round)
         turns.again()
@@ -215,7 +229,7 @@ class Pass:
         for size, group in queue.by_size.items():
             if self._is_live(size):
                 lines.update((line, None) for line in group if not unfit(line.shape))
-        if self.state.policy.evictions:
+        if self.state.policy.evictions and len(lines) < len(queue.lines):
             lowest = min(branch.priorities, default=None)
             others = self._others(branch)[0]
             for priority, group in queue.by_priority.items():
@@ -357,7 +371,7 @@ class Pass:
                 return Verdict.MOVED
         if not claims or not self.state.policy.evictions or (line.grows and line.shape.elastic):
             return Verdict.REFUSED
-        if name in self.state.holds:
+        if self._holds_room(name):
             return Verdict.PASSED
         for model in models:
             if self._claim(branch, line, standing, need, model):
@@ -411,6 +425,9 @@ class Pass:
             return False
         self._give_up_hold(workload.id)
         self._began(branch, workload, shape, standing.attempt + 1, pods)
+        more = self._claim_more(branch, standing, shape, pods, model)
+        if more:
+            self._made.append(Hold(self.now, workload.id, tuple(more)))
         return True
 
     def _place(self, shape: Shape, standing: Standing, ban: int, more: object) -> list[Pod] | None:
@@ -445,6 +462,7 @@ class Pass:
 
     def _began(self, branch: Branch, workload: Workload, shape: Shape, attempt: int, pods: list[Pod]) -> None:
         self._starts[workload.id] = (workload, shape, attempt, pods)
+        self._made.append(workload.id)
         self._busy.add(workload.id)
         self.herd.spare(workload.id)
         key = (branch, workload.user)
@@ -467,14 +485,53 @@ class Pass:
                 self._unclaimable.add(memo)
                 self._remember(claimant, memo, standing)
             return False
-        self.searches.append(answer.search)
-        self._took += 1
-        self._gifts.clear()
-        self.index.memory.forget_hopeless()
-        self._take_victims(workload, answer.victims)
-        pods = self._held_places(line, standing, answer)
-        self._last.append(Hold(self.now, workload.id, tuple(pods)))
+        if not answer.victims and not claimant.sure:
+            return False  # those who leave already make room; a borrower has no right to have it kept
+        self._take_victims(workload, answer)
+        pods = self._held_places(shape, standing, answer)
+        pods += self._claim_more(branch, standing, shape, pods, model)
+        self._made.append(Hold(self.now, workload.id, tuple(pods)))
         self._busy.add(workload.id)
+        return True
+
+    def _claim_more(self, branch: Branch, standing: Standing, shape: Shape, pods: list[Pod], model: str) -> list[Pod]:
+        """Places for the pods above the minimum, kept at once: left to later passes, whoever had to go would come back
+        into the room between, only to go again."""
+        workload = standing.workload
+        if shape.elastic or shape.spread or not self.state.policy.evictions:
+            return []
+        running = standing.pods if standing.phase is Phase.RUNNING else ()
+        made: list[Pod] = []
+        for role, wanted in enumerate(standing.wanted):
+            missing = wanted - sum(pod.role == role for pod in (*running, *pods))
+            single = self._single(shape, role)
+            while missing > 0 and self._claim_one(branch, standing, single, (*running, *pods, *made), made, model):
+                missing -= 1
+        return made
+
+    def _single(self, shape: Shape, role: int) -> Shape:
+        """The shape of one more pod of a role."""
+        roles = tuple((ask, where, int(r == role), 0) for r, (ask, where) in enumerate(shape.roles))
+        return self.index.shape((roles, 1, False, shape.level, shape.prefer, ""))
+
+    def _claim_one(
+        self, branch: Branch, standing: Standing, shape: Shape, have: tuple[Pod, ...], made: list[Pod], model: str
+    ) -> bool:
+        workload = standing.workload
+        need = self._demand(shape, workload.project)
+        if admit.over_cap(branch, need, model) is not None:
+            return False
+        claimant = Claimant(self.herd, branch, workload.priority, need.units, model)
+        if not claimant.anybody:
+            return False
+        usable = self.index.masks.every & ~(self._ban(standing) | self._not_model(model))
+        if shape.level and have:
+            usable &= self.index.masks.within(shape.level, self.index.rooms[have[0].node].pos)
+        answer = self.hunt.find(claimant, workload, shape, usable)
+        if answer is None or (not answer.victims and not claimant.sure) or (not workload.borrow and not claimant.sure):
+            return False
+        self._take_victims(workload, answer)
+        made += self._held_places(shape, standing, answer, have)
         return True
 
     def _remember(self, claimant: Claimant, memo: tuple[Branch, Shape, int], standing: Standing) -> None:
@@ -499,7 +556,12 @@ class Pass:
                 return None
         return answer
 
-    def _take_victims(self, workload: Workload, victims: tuple[Victim, ...]) -> None:
+    def _take_victims(self, workload: Workload, answer: Answer) -> None:
+        victims = answer.victims
+        self.searches.append(answer.search)
+        self._took += 1
+        self._gifts.clear()
+        self.index.memory.forget_hopeless()
         taken: dict[str, list[Victim]] = {}
         for victim in victims:
             taken.setdefault(victim.name, []).append(victim)
@@ -510,14 +572,15 @@ class Pass:
                 self.draft.evict(pod, group[0].workload)
                 self.hunt.improved.append(self.index.rooms[pod.node].pos)
             cause = Cause.PRIORITY if group[0].workload.project == workload.project else Cause.RECLAIM
-            self._last.append(Evict(self.now, name, tuple(pod.id for pod in pods), cause, workload.id))
+            self._made.append(Evict(self.now, name, tuple(pod.id for pod in pods), cause, workload.id))
             self.herd.spare(name)
             self._busy.add(name)
             self._give_up_hold(name)
 
-    def _held_places(self, line: Line, standing: Standing, answer: Answer) -> list[Pod]:
-        workload, shape = standing.workload, line.shape
-        have = standing.pods if standing.phase is Phase.RUNNING else ()
+    def _held_places(self, shape: Shape, standing: Standing, answer: Answer, have: tuple[Pod, ...] | None = None) -> list[Pod]:
+        workload = standing.workload
+        if have is None:
+            have = standing.pods if standing.phase is Phase.RUNNING else ()
         attempt = standing.attempt + 1
         site = Site(self.draft, workload, shape, attempt, have, HELD, later=True)
         if answer.nodes is None:
@@ -568,7 +631,9 @@ class Pass:
             placed = site.one_more(role, ban, pods)
             model = self.index.rooms[pods[-1].node].node.model if placed else ""
             if placed and self._more(branch, workload, model):
-                self._starts.setdefault(workload.id, (workload, shape, attempt, pods))
+                if workload.id not in self._starts:
+                    self._starts[workload.id] = (workload, shape, attempt, pods)
+                    self._made.append(workload.id)
                 return True
             self.draft.back(mark)
             del pods[before:]

@@ -119,7 +119,7 @@ class Index:
         if sign < 0:
             if room.pos >= 0:
                 masks.grown |= 1 << room.pos
-            if mode == LEAVE:
+            if room.holders:
                 self.touched.update(dict.fromkeys(room.holders))
 
     def occupy(self, mode: int, pod: Pod, workload: Workload, sign: int) -> None:

@@ -29,7 +29,7 @@ def submit(state: State, workload: Workload, at: int) -> None:
     """A new workload joins the queue."""
     wanted = tuple(role.pods for role in workload.roles)
     least = tuple(min(role.least, role.pods) for role in workload.roles)
-    standing = Standing(workload, at, wanted, workload.gang_min, least)
+    standing = Standing(workload, at, wanted, workload.gang_min, least=least)
     state.standings[workload.id] = standing
     state.index.enter(state, standing)
 

@@ -106,6 +106,13 @@ class Site:
                 return None
         return pods
 
+    def top_up(self, ban: int, pods: list[Pod], more: Callable[[], bool]) -> None:
+        """Pods above the minimum, beside those placed already."""
+        usable = self.masks.every & ~ban
+        if self.shape.level:
+            usable &= self.masks.within(self.shape.level, self.draft.index.rooms[pods[0].node].pos)
+        self._extra(usable, pods, more)
+
     def _extra(self, usable: int, pods: list[Pod], more: Callable[[], bool] | None) -> None:
         """Pods above the minimum, role by role, while there is room and they may be had."""
         for role, wanted in enumerate(self.shape.wanted):

@@ -238,12 +238,8 @@ class Claimant:
             found = self._slack[branch] = branch.path[:theirs]
         least = UNBOUNDED
         for step in found:
-            project = step.project
-            if project.guarantee_by_model:
-                use, guarantee = step.against(self.model)
-                least = min(least, UNBOUNDED if use > guarantee else use - guarantee)
-            elif step.use - project.guarantee < least:
-                least = step.use - project.guarantee
+            if not step.project.guarantee_by_model:  # by model it is judged for the whole set
+                least = min(least, step.use - step.project.guarantee)
         return least
 
     def legal(self, victims: Iterable[Victim]) -> bool:
@@ -278,12 +274,15 @@ class Claimant:
 
     def _gives(self, branch: Branch, group: list[Victim], freed: Mapping[tuple[Branch, str], int]) -> bool:
         mine, theirs = common_ancestor(self.branch, branch)
+        rooms = self.herd.state.index.rooms
+        models = {rooms[pod.node].node.model for victim in group for pod in victim.pods} if self.herd.state.index.tree.by_model else {""}
         for step in branch.path[:theirs]:
-            use, guarantee = step.against(self.model)
-            if use <= guarantee or use - self._freed(step, freed) < guarantee:
-                return False
+            for model in models:
+                use, guarantee = step.against(model)
+                if use <= guarantee or use - self._freed(step, freed, model) < guarantee:
+                    return False
         inside = all(
-            use - self._freed(step, freed) + self.units <= guarantee
+            use - self._freed(step, freed, self.model) + self.units <= guarantee
             for step in self.branch.path[:mine]
             for use, guarantee in (step.against(self.model),)
         )
@@ -293,14 +292,13 @@ class Claimant:
             return True
         return self.policy.fair_share_eviction and self._fairer(self.branch.path[mine - 1], branch.path[theirs - 1], freed)
 
-    def _freed(self, step: Branch, freed: Mapping[tuple[Branch, str], int]) -> int:
-        model = (self.model or "-") if step.project.guarantee_by_model else ""
-        return freed.get((step, model), 0)
+    def _freed(self, step: Branch, freed: Mapping[tuple[Branch, str], int], model: str) -> int:
+        return freed.get((step, (model or "-") if step.project.guarantee_by_model else ""), 0)
 
     def _fairer(self, mine: Branch, theirs: Branch, freed: Mapping[tuple[Branch, str], int]) -> bool:
         """Afterwards the claimant's side has at most the victims' side, per weight."""
         if mine.scale is None or theirs.scale is None:
             return theirs.scale is None
-        after_mine = mine.use - self._freed(mine, freed) + self.units
-        after_theirs = theirs.use - self._freed(theirs, freed)
+        after_mine = mine.use - freed.get((mine, ""), 0) + self.units
+        after_theirs = theirs.use - freed.get((theirs, ""), 0)
         return after_mine * mine.scale <= after_theirs * theirs.scale

@@ -32,7 +32,6 @@ class Standing(Struct, frozen=True):
     submitted: int
     wanted: tuple[int, ...]
     minimum: int
-    least: tuple[int, ...] = ()
     phase: Phase = Phase.QUEUED
     attempt: int = 0
     started: int | None = None
@@ -43,6 +42,7 @@ class Standing(Struct, frozen=True):
     survivors_since: int | None = None
     evictions: int = 0
     first_started: int | None = None
+    least: tuple[int, ...] = ()
 
 
     def holds_together(self, pods: tuple[Pod, ...]) -> bool:
