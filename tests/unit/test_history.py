@@ -139,6 +139,16 @@ def test_a_burst_learns_from_its_own_first_runs() -> None:
     assert history.run_time(history.likes["mine-299"], HALF) > 2 * HOUR
 
 
+def test_what_was_asked_before_does_not_matter() -> None:
+    seen = runs(ANA, 10 * HOUR, 100)
+    seen += [Run(f"burst-{at}", ANA, GPU, 300 * DAY + at * 40 * SECOND, MINUTE, at < 40) for at in range(90)]
+    fresh, worn = History(seen), History(seen)
+    for like in sorted(set(worn.likes.values())):
+        worn.curve(like)
+    for like in sorted(set(fresh.likes.values()), reverse=True):
+        assert fresh.curve(like) == worn.curve(like) == History(seen).curve(like)
+
+
 def test_company_is_counted_within_the_window() -> None:
     history = History(runs(ANA, HOUR, 3, gap=WINDOW) + runs(BEN, HOUR, 3, gap=WINDOW + 1))
     assert [like.company for like in history.likes.values()] == [1, 1, 1, 0, 0, 0]
