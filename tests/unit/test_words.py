@@ -12,6 +12,7 @@ from allmende.engine.explain import explain, growth_reason
 from allmende.engine.plan import plan
 from allmende.engine.state import State
 from allmende.model import reason as reason_module
+from allmende.model import remedy as remedy_module
 from allmende.model.cluster import Device, Node, NodeState, Pod, Slice
 from allmende.model.decision import Cause, Close, Decision, Evict, Grow, Hold, Release, Start, Stop
 from allmende.model.event import (
@@ -34,18 +35,19 @@ from allmende.model.event import (
 )
 from allmende.model.policy import Policy
 from allmende.model.reason import Code, Param, Reason, Waiting
+from allmende.model.remedy import Change, Remedy
 from allmende.model.request import Ask
-from allmende.model.span import SECOND
+from allmende.model.span import HOUR, MINUTE, SECOND
 from allmende.model.tenancy import Project
 from allmende.model.units import GPU
 from allmende.model.workload import Role, Workload
-from allmende.words import LANGUAGES, en, ko, say, say_decision, say_event
+from allmende.words import LANGUAGES, en, ko, say, say_decision, say_event, say_remedy
 from allmende.words.catalogue import Catalogue
-from allmende.words.params import COMMON, PARAMS, Kind
+from allmende.words.figure import clock, gpu_hours
+from allmende.words.params import COMMON, PARAMS, REMEDY_PARAMS, Kind
 from tests.property import states
 
 CATALOGUES = {"en": en.CATALOGUE, "ko": ko.CATALOGUE}
-UNSAID = {Code.MAINTENANCE: {"end"}, Code.TOTAL_NEVER: {"places"}}  # params that the comments do not name
 GIVEN = {code for code, _ in en.CATALOGUE.given}
 HANGUL = re.compile(r"[가-힣]")
 CHANGING = re.compile(r"\{(\w+)\}(은|는|이|가|을|를|과|와|으로|로|이라|라)(?=[\s,.)]|$)")
@@ -65,18 +67,28 @@ def example(code: Code) -> dict[str, Param]:
         Kind.SPAN: 86_340 * SECOND,
         Kind.CLOCK: 86_400 * SECOND,
         Kind.WHEN: "afterok",
-        Kind.GPU_HOURS: "2.5",
+        Kind.GPU_HOURS: 5 * GPU * HOUR // 2,
     }
     return {name: figure.get(kind, f"a-{name}" if kind is Kind.NAME else 3) for name, kind in PARAMS[code].items()}
 
 
 def test_every_code_has_its_params_named_in_the_comment_beside_it() -> None:
-    lines = re.findall(r'^    [A-Z_]+ = "(\w+)"(?:  # (.*))?$', inspect.getsource(reason_module.Code), re.MULTILINE)
+    line = r'^    [A-Z_]+ = (?:\(\n +)?"(\w+)"(?:  # (.*))?$'
+    lines = re.findall(line, inspect.getsource(reason_module.Code), re.MULTILINE)
     comments = {Code(value): comment for value, comment in lines}
     assert set(comments) == set(Code) == set(PARAMS)
     for code, kinds in PARAMS.items():
         said = set(re.findall(r"\w+", comments[code]))
-        assert set(kinds) <= said | UNSAID.get(code, set()), code
+        assert set(kinds) <= said, code
+
+
+def test_every_change_has_its_params_named_in_the_comment_beside_it() -> None:
+    line = r'^    [A-Z_]+ = (?:\(\n +)?"(\w+)"  # (.*)$'
+    lines = re.findall(line, inspect.getsource(remedy_module.Change), re.MULTILINE)
+    comments = {Change(value): comment for value, comment in lines}
+    assert set(comments) == set(Change) == set(REMEDY_PARAMS)
+    for change, kinds in REMEDY_PARAMS.items():
+        assert set(kinds) <= set(re.findall(r"\w+", comments[change])), change
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -94,6 +106,12 @@ def test_a_catalogue_is_complete_and_uses_only_documented_params(language: str) 
         assert set(given) <= set(PARAMS[code]), code
         assert names(template) <= set(PARAMS[code]), code
     assert names(words.on_model) == {"model", "sentence"}
+    assert set(words.remedies) == set(Change)
+    assert set(words.remedies_given) == set(en.CATALOGUE.remedies_given)
+    for change, template in words.remedies.items():
+        assert names(template) <= set(REMEDY_PARAMS[change]), change
+    for (change, given), template in words.remedies_given.items():
+        assert set(given) <= names(template) == set(REMEDY_PARAMS[change]), change
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -117,9 +135,9 @@ def test_every_reason_is_whole_sentences_with_all_its_figures(code: Code, langua
 
 
 def test_no_korean_particle_that_changes_follows_a_name() -> None:
-    for code, template in _korean_reasons(ko.CATALOGUE):
+    for code, template, kinds in [*_korean_reasons(ko.CATALOGUE), *_korean_remedies(ko.CATALOGUE)]:
         for name, particle in CHANGING.findall(template):
-            kind = {**COMMON, **PARAMS[code]}[name]
+            kind = kinds[name]
             assert kind in {Kind.UNITS, Kind.PODS, Kind.NODES, Kind.GPUS, Kind.CPUS, Kind.SLOTS, Kind.POD_SLOTS}, (
                 code,
                 name,
@@ -130,8 +148,111 @@ def test_no_korean_particle_that_changes_follows_a_name() -> None:
             assert name in {"pods", "gpus"}, key
 
 
-def _korean_reasons(words: Catalogue) -> list[tuple[Code, str]]:
-    return [*words.reasons.items(), *((code, text) for (code, _), text in words.given.items())]
+def _korean_reasons(words: Catalogue) -> list[tuple[str, str, dict[str, Kind]]]:
+    texts = [*words.reasons.items(), *((code, text) for (code, _), text in words.given.items())]
+    return [(code, text, {**COMMON, **PARAMS[code]}) for code, text in texts]
+
+
+def _korean_remedies(words: Catalogue) -> list[tuple[str, str, dict[str, Kind]]]:
+    texts = [*words.remedies.items(), *((change, text) for (change, _), text in words.remedies_given.items())]
+    return [(change, text, REMEDY_PARAMS[change]) for change, text in texts]
+
+
+@pytest.mark.parametrize(
+    ("remedy", "english", "korean"),
+    [
+        (
+            Remedy(Change.FEWER_PODS, {"asked": 4, "pods": 1}),
+            "With 1 pod instead of 4 it could start now.",
+            "파드 4개 대신 파드 1개만",
+        ),
+        (
+            Remedy(Change.FEWER_GPUS, {"asked": 9, "gpus": 8}),
+            "With 8 GPUs for each pod instead of 9 it could start now.",
+            "GPU 9개 대신 GPU 8개만",
+        ),
+        (
+            Remedy(Change.FEWER_CPUS, {"asked": 6500, "cpus": 4000}),
+            "With 4 CPUs for each pod instead of 6.5 CPUs it could start now.",
+            "CPU 6.5개 대신 CPU 4개만",
+        ),
+        (
+            Remedy(Change.OTHER_MODEL, {"asked": "H100/H200", "model": "A100"}),
+            "On GPUs of model A100 instead of H100/H200 it could start now.",
+            "H100/H200 대신 A100 모델",
+        ),
+        (
+            Remedy(Change.WIDER_LEVEL, {"asked": "rack", "level": "zone"}),
+            "Spread within one zone, not one rack, it could start now.",
+            "zone 하나 안에",
+        ),
+        (
+            Remedy(Change.WIDER_LEVEL, {"asked": "rack", "level": ""}),
+            "Spread anywhere, not within one rack, it could start now.",
+            "어디에나",
+        ),
+        (
+            Remedy(Change.SHORTER_LIMIT, {"asked": 90 * MINUTE, "limit": HOUR}),
+            "With a time limit of at most 3600 s (1 h) instead of 5400 s (1 h 30 min) it could start now.",
+            "5400초(1시간 30분) 대신 3600초(1시간) 이하로",
+        ),
+        (
+            Remedy(Change.SHORTER_LIMIT, {"asked": -1, "limit": HOUR}),
+            "With a time limit of at most 3600 s (1 h) it could start now.",
+            "시간 제한을 3600초(1시간) 이하로",
+        ),
+        (
+            Remedy(Change.PREEMPTIBLE, {"project": "nlp", "guarantee": 4 * GPU}),
+            "As preemptible work, above the guarantee of 4 GPUs of project nlp, it could start now.",
+            "보장량 GPU 4개를",
+        ),
+    ],
+)
+def test_remedies_in_one_sentence(remedy: Remedy, english: str, korean: str) -> None:
+    assert say_remedy(remedy) == english
+    said = say_remedy(remedy, "ko")
+    assert korean in said
+    assert said.endswith("지금 시작할 수 있습니다.")
+    assert "?" not in said
+
+
+def test_every_change_has_an_example_above() -> None:
+    examples = test_remedies_in_one_sentence.pytestmark[0].args[1]  # type: ignore[attr-defined]
+    assert {remedy.change for remedy, _, _ in examples} == set(Change)
+
+
+@pytest.mark.parametrize(
+    ("unit_time", "text"),
+    [
+        (0, "0"),
+        (24 * GPU * HOUR, "24"),
+        (5 * GPU * HOUR // 2, "2.5"),
+        (GPU * HOUR // 3, "0.33"),
+        (2 * GPU * HOUR // 3, "0.67"),
+        (GPU * HOUR // 1000, "0.001"),
+        (24 * GPU * HOUR - 1, "24"),
+        (1, "0"),
+        (-1, "0"),
+        (-5 * GPU * HOUR // 2, "-2.5"),
+    ],
+)
+def test_gpu_hours_are_rounded(unit_time: int, text: str) -> None:
+    assert gpu_hours(unit_time) == text
+
+
+@pytest.mark.parametrize(
+    ("us", "text"),
+    [
+        (0, "00:00:00"),
+        (93_784 * SECOND, "1-02:03:04"),
+        (-60 * SECOND, "-00:01:00"),
+        (10**15, "11574-01:46:40"),
+        (1_788_883_200 * SECOND + 999_999, "2026-09-08T16:00:00Z"),
+        (10**18, "11574074-01:46:40"),
+    ],
+)
+def test_moments_of_the_calendar_are_dates_and_others_a_clock(us: int, text: str) -> None:
+    assert clock(us) == text
 
 
 NEVER, CHANGE = Waiting.NEVER, Waiting.NEEDS_CHANGE
@@ -156,6 +277,7 @@ NEVER, CHANGE = Waiting.NEVER, Waiting.NEEDS_CHANGE
         (Reason(Code.CPU, {"asked": 6000, "most": 4000, "node": "g1"}), ["cpu", r"\b6\b", r"\b4\b", "g1"]),
         (Reason(Code.RAM, {"asked": 10 * 2**30, "most": 5 * 2**30, "node": "n1"}), ["memory", r"\b10\b", r"\b5\b"]),
         (Reason(Code.POD_SLOTS, {"asked": 2, "free": 1}), ["pod slot", r"\b1\b"]),
+        (Reason(Code.POD_SLOTS, {"asked": 1, "free": 0, "node": "n1"}), ["1 pod slot,", "such as n1,", "0 pod slots"]),
         (Reason(Code.ONE_NODE, {"asked": 8, "most": 4, "free": 8}), [r"\b8\b", r"\b4\b", "one node"]),
         (
             Reason(
@@ -212,14 +334,26 @@ NEVER, CHANGE = Waiting.NEVER, Waiting.NEEDS_CHANGE
             Reason(Code.TAINT, {"taint": "own=lab", "node": "a1"}, CHANGE),
             ["taint", "own=lab", "a1"],
         ),
-        (Reason(Code.EVICTING, {"pods": 2}), ["waiting for evicted pods", "2 pods"]),
+        (Reason(Code.EVICTING, {"pods": 2, "nodes": "n1, n2"}), ["waiting for evicted pods", "2 pods", "n1, n2"]),
+        (Reason(Code.LEAVING, {"pods": 1}), ["last attempt", "1 pod"]),
+        (
+            Reason(Code.EVICTIONS_OFF, {"project": "q", "used": 0, "guarantee": 2 * GPU, "asked": GPU}),
+            ["evictions are switched off", "asks for 1 GPU,", "0 GPUs of its guarantee of 2 GPUs"],
+        ),
         (
             Reason(Code.NO_BORROWING, {"project": "q", "used": 4 * GPU, "guarantee": 4 * GPU, "asked": GPU // 4}),
             ["guarantee of 4", r"0\.25 GPU\b"],
         ),
         (
-            Reason(Code.DAILY_LIMIT, {"project": "q", "spent": 8, "limit": 8, "until": 86_400 * SECOND}),
-            ["daily", "8 GPU-hours", "1-00:00:00"],
+            Reason(
+                Code.DAILY_LIMIT,
+                {"project": "q", "spent": 8 * GPU * HOUR + 1, "limit": GPU * HOUR, "until": 86_400 * SECOND},
+            ),
+            ["daily", r"\b8 GPU-hours", r"limit of 1 GPU-hour;", "begins at 1-00:00:00"],
+        ),
+        (
+            Reason(Code.DAILY_LIMIT, {"project": "q", "spent": 0, "limit": 0, "until": 1_788_883_200 * SECOND}),
+            ["begins at 2026-09-08T16:00:00Z"],
         ),
         (Reason(Code.AHEAD, {"workload": "big"}), ["big is ahead"]),
         (Reason(Code.MODEL, {"model": "B300"}, CHANGE), ["B300"]),
@@ -265,6 +399,8 @@ def test_every_reason_the_engine_gives_is_said_with_all_its_figures(seed: int) -
             for reason in (explain(state, name, sample.now), growth_reason(state, name, sample.now)):
                 for language in LANGUAGES:
                     assert reason is None or "?" not in say(reason, language), reason
+                for found in [] if reason is None else [reason, *reason.parts]:
+                    assert set(found.params) <= {*PARAMS[found.code], *COMMON}, found
 
 
 PODS = (Pod("train", 1, 0, 0, "n1", (Slice(0, GPU), Slice(1, GPU))), Pod("train", 1, 0, 1, "n0", (Slice(3, GPU),)))
@@ -284,7 +420,7 @@ WORK = Workload("train", "nlp", (Role("w", 2, Ask(whole=2)),), 2)
         (Hold(0, "train", (Pod("train", 1, 0, 0, "n1"),)), "train gets room kept on n1"),
         (Release(0, "train"), "train gives up the room kept for it"),
         (Stop(0, "train", Cause.TIME_LIMIT), "train is stopped: its time limit is reached"),
-        (Close(0, "n1", "a GPU is lost"), "node n1 takes nothing new: a GPU is lost"),
+        (Close(0, "n1", "a GPU is lost"), "node n1 is closed to new work: a GPU is lost"),
     ],
 )
 def test_decisions_in_one_line(decision: Decision, english: str) -> None:

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from allmende.model.decision import Cause
 from allmende.model.reason import Code, Param, Waiting
+from allmende.model.remedy import Change
 from allmende.words.params import Kind
 
 
@@ -15,7 +16,8 @@ class Catalogue(Struct, frozen=True):
     `reasons`: one sentence per code. `given`: the sentence that takes its place when those params say something
     (no empty text, more than 0); the first that applies counts. `waiting`: the closing sentence; `growing`: its
     place for what runs already. `on_model` wraps a finding about one GPU model. `screen`: what live output says
-    besides. `figure` writes one param.
+    besides. `figure` writes one param. `remedies` and `remedies_given` are to remedies what `reasons` and `given` are
+    to reasons.
     """
 
     reasons: Mapping[Code, str]
@@ -23,6 +25,8 @@ class Catalogue(Struct, frozen=True):
     waiting: Mapping[Waiting, str]
     growing: str
     on_model: str
+    remedies: Mapping[Change, str]
+    remedies_given: Mapping[tuple[Change, tuple[str, ...]], str]
     causes: Mapping[Cause, str]
     claimed: str
     decisions: Mapping[str, str]

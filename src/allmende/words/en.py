@@ -2,10 +2,11 @@
 
 from allmende.model.decision import Cause
 from allmende.model.reason import Code, Param, Waiting
-from allmende.model.span import DAY, HOUR, MINUTE, SECOND, show_clock
+from allmende.model.remedy import Change
+from allmende.model.span import DAY, HOUR, MINUTE, SECOND
 from allmende.model.units import GPU, show_gpus
 from allmende.words.catalogue import Catalogue
-from allmende.words.figure import cpus, memory, span
+from allmende.words.figure import clock, cpus, gpu_hours, memory, span
 from allmende.words.params import Kind
 
 _WORDS = {
@@ -18,7 +19,6 @@ _NOUN = {
     Kind.NODES: "node",
     Kind.SLOTS: "shared slot",
     Kind.POD_SLOTS: "pod slot",
-    Kind.GPU_HOURS: "GPU-hour",
     Kind.GPUS: "GPU",
 }
 
@@ -32,6 +32,9 @@ def figure(kind: Kind, value: Param) -> str:
     match kind:
         case Kind.UNITS:
             return f"{show_gpus(value)} GPU{'s' if value > GPU or value == 0 else ''}"
+        case Kind.GPU_HOURS:
+            hours = gpu_hours(value)
+            return f"{hours} GPU-hour{'' if hours == '1' else 's'}"
         case Kind.MIB:
             return f"{value} MiB"
         case Kind.CPUS:
@@ -41,7 +44,7 @@ def figure(kind: Kind, value: Param) -> str:
         case Kind.SPAN:
             return f"{value // SECOND} s ({span(value, _TIME)})"
         case Kind.CLOCK:
-            return show_clock(value)
+            return clock(value)
         case _:
             return str(value)
 
@@ -97,12 +100,13 @@ _REASONS = {
         "Its {needed} must be together in one {level}; the one with the most room, {domain}, can take {placeable}."
     ),
     Code.SPREAD: "Each of its pods needs its own {level}: {needed} are needed, and {have} have room.",
-    Code.EVICTING: "It is waiting for evicted pods to leave the room that is kept for it ({pods}).",
-    Code.LEAVING: "Pods of its own last attempt are still ending.",
+    Code.EVICTING: "It is waiting for evicted pods to leave the room that is kept for it ({pods}, nodes: {nodes}).",
+    Code.LEAVING: "Pods of its own last attempt are still ending ({pods}).",
     Code.AHEAD: "{workload} is ahead of it in a strict queue and waits for the same nodes.",
     Code.RESERVED: "The room that it could use is reserved for {workload}, which comes first.",
     Code.EVICTIONS_OFF: (
-        "Project {project} uses {used} of its guarantee of {guarantee}, but evictions are switched off, so nothing is taken back for it."
+        "Evictions are switched off, so nothing is taken back for it: it asks for {asked},"
+        " and project {project} uses {used} of its guarantee of {guarantee}."
     ),
     Code.BORROWING: (
         "Project {project} uses {used} and would be above its guarantee of {guarantee} with it,"
@@ -139,13 +143,32 @@ _GIVEN = {
     ),
     (Code.NODES_CLOSED, ("node",)): "The nodes that could take it accept nothing new ({nodes}, such as {node}).",
     (Code.EXCLUSIVE, ("by",)): "Exclusive use of node {node} stands in the way: {by} runs there.",
-    (Code.RESERVED, ("until",)): "The room that it could use is reserved for {workload} until {until}.",
+    (Code.POD_SLOTS, ("node",)): (
+        "A pod needs {asked}, and nodes that could take it, such as {node}, have {free} left."
+    ),
 }
 
 _WAITING = {
     Waiting.HELPS: "Waiting helps: it starts by itself.",
     Waiting.NEEDS_CHANGE: "It waits until somebody changes this or the request.",
     Waiting.NEVER: "Waiting will not help: as it was asked, it can never start.",
+}
+
+_REMEDIES = {
+    Change.FEWER_PODS: "With {pods} instead of {asked} it could start now.",
+    Change.FEWER_GPUS: "With {gpus} for each pod instead of {asked} it could start now.",
+    Change.FEWER_CPUS: "With {cpus} for each pod instead of {asked} it could start now.",
+    Change.OTHER_MODEL: "On GPUs of model {model} instead of {asked} it could start now.",
+    Change.WIDER_LEVEL: "Spread anywhere, not within one {asked}, it could start now.",
+    Change.SHORTER_LIMIT: "With a time limit of at most {limit} it could start now.",
+    Change.PREEMPTIBLE: (
+        "As preemptible work, above the guarantee of {guarantee} of project {project}, it could start now."
+    ),
+}
+
+_REMEDIES_GIVEN: dict[tuple[Change, tuple[str, ...]], str] = {
+    (Change.WIDER_LEVEL, ("level",)): "Spread within one {level}, not one {asked}, it could start now.",
+    (Change.SHORTER_LIMIT, ("asked",)): "With a time limit of at most {limit} instead of {asked} it could start now.",
 }
 
 _CAUSES = {
@@ -226,6 +249,8 @@ CATALOGUE = Catalogue(
     waiting=_WAITING,
     growing="Waiting helps: the rest comes by itself.",
     on_model="{model}: {sentence}",
+    remedies=_REMEDIES,
+    remedies_given=_REMEDIES_GIVEN,
     causes=_CAUSES,
     claimed="{text} (for {claimant})",
     decisions=_DECISIONS,

@@ -2,10 +2,11 @@
 
 from allmende.model.decision import Cause
 from allmende.model.reason import Code, Param, Waiting
-from allmende.model.span import DAY, HOUR, MINUTE, SECOND, show_clock
+from allmende.model.remedy import Change
+from allmende.model.span import DAY, HOUR, MINUTE, SECOND
 from allmende.model.units import show_gpus
 from allmende.words.catalogue import Catalogue
-from allmende.words.figure import cpus, memory, span
+from allmende.words.figure import clock, cpus, gpu_hours, memory, span
 from allmende.words.params import Kind
 
 _WORDS = {
@@ -26,13 +27,13 @@ def figure(kind: Kind, value: Param) -> str:
     """A param as Korean writes it; a counted thing ends in '개', so that its particle is known."""
     if kind in _NOUN:
         return f"{_NOUN[kind]} {value}개"
-    if kind is Kind.GPU_HOURS:
-        return f"{value} GPU시간"
     if isinstance(value, str):
         return _WORDS.get(kind, {}).get(value, value)
     match kind:
         case Kind.UNITS:
             return f"GPU {show_gpus(value)}개"
+        case Kind.GPU_HOURS:
+            return f"{gpu_hours(value)} GPU시간"
         case Kind.MIB:
             return f"{value} MiB"
         case Kind.CPUS:
@@ -42,7 +43,7 @@ def figure(kind: Kind, value: Param) -> str:
         case Kind.SPAN:
             return f"{value // SECOND}초({span(value, _TIME)})"
         case Kind.CLOCK:
-            return show_clock(value)
+            return clock(value)
         case _:
             return str(value)
 
@@ -111,12 +112,13 @@ _REASONS = {
         " {placeable}입니다."
     ),
     Code.SPREAD: "파드마다 서로 다른 {level}에 있어야 합니다. 필요한 수는 {needed}, 자리가 있는 수는 {have}입니다.",
-    Code.EVICTING: "이 작업의 자리에서 퇴거 중인 파드가 떠나기를 기다립니다({pods}).",
-    Code.LEAVING: "이 작업의 지난 시도에 속한 파드가 아직 종료되는 중입니다.",
+    Code.EVICTING: "이 작업의 자리에서 퇴거 중인 파드가 떠나기를 기다립니다({pods}, 노드: {nodes}).",
+    Code.LEAVING: "이 작업의 지난 시도에 속한 파드가 아직 종료되는 중입니다({pods}).",
     Code.AHEAD: "엄격한 순서의 대기열에서 같은 노드를 기다리는 작업이 앞에 있습니다: {workload}.",
     Code.RESERVED: "사용할 수 있는 자리가 먼저 온 작업에 예약되어 있습니다: {workload}.",
     Code.EVICTIONS_OFF: (
-        "프로젝트 {project}에서는 보장량 {guarantee} 중 {used}를 사용하고 있지만, 퇴거 기능이 꺼져 있어 되찾을 수 없습니다."
+        "퇴거 기능이 꺼져 있어 다른 작업에서 자리를 되찾지 않습니다. 이 작업의 요청량은 {asked}이고,"
+        " 프로젝트 {project}에서는 보장량 {guarantee} 중 {used}를 사용하고 있습니다."
     ),
     Code.BORROWING: (
         "프로젝트 {project}에서는 {used}를 사용하고 있어 이 작업까지 더하면 보장량 {guarantee}를 넘으므로,"
@@ -155,13 +157,34 @@ _GIVEN = {
     ),
     (Code.NODES_CLOSED, ("node",)): "사용할 수 있는 노드가 새 작업을 받지 않습니다({nodes}, 예: {node}).",
     (Code.EXCLUSIVE, ("by",)): "노드 {node}의 단독 사용 때문에 배치할 수 없습니다. 그 노드에서 실행 중인 작업: {by}.",
-    (Code.RESERVED, ("until",)): "사용할 수 있는 자리가 {until}까지 다른 작업에 예약되어 있습니다: {workload}.",
+    (Code.POD_SLOTS, ("node",)): (
+        "파드 하나에 {asked}가 필요하지만, 사용할 수 있는 노드에 남은 것은 {free}입니다(예: {node})."
+    ),
 }
 
 _WAITING = {
     Waiting.HELPS: "기다리면 저절로 시작됩니다.",
     Waiting.NEEDS_CHANGE: "누군가 이 설정이나 요청을 바꿀 때까지 기다립니다.",
     Waiting.NEVER: "기다려도 소용이 없습니다. 이 요청 그대로는 결코 시작할 수 없습니다.",
+}
+
+_REMEDIES = {
+    Change.FEWER_PODS: "파드 {asked}개 대신 {pods}만 요청하면 지금 시작할 수 있습니다.",
+    Change.FEWER_GPUS: "파드마다 GPU {asked}개 대신 {gpus}만 요청하면 지금 시작할 수 있습니다.",
+    Change.FEWER_CPUS: "파드마다 {asked} 대신 {cpus}만 요청하면 지금 시작할 수 있습니다.",
+    Change.OTHER_MODEL: "GPU 모델로 {asked} 대신 {model} 모델을 요청하면 지금 시작할 수 있습니다.",
+    Change.WIDER_LEVEL: "{asked} 하나에 모으지 않고 어디에나 나누어 배치해도 되면 지금 시작할 수 있습니다.",
+    Change.SHORTER_LIMIT: "시간 제한을 {limit} 이하로 정하면 지금 시작할 수 있습니다.",
+    Change.PREEMPTIBLE: (
+        "프로젝트 {project}의 보장량 {guarantee}를 넘는, 선점될 수 있는 작업으로 요청하면 지금 시작할 수 있습니다."
+    ),
+}
+
+_REMEDIES_GIVEN: dict[tuple[Change, tuple[str, ...]], str] = {
+    (Change.WIDER_LEVEL, ("level",)): (
+        "{asked} 하나에 모으지 않고 {level} 하나 안에 나누어 배치해도 되면 지금 시작할 수 있습니다."
+    ),
+    (Change.SHORTER_LIMIT, ("asked",)): "시간 제한을 {asked} 대신 {limit} 이하로 정하면 지금 시작할 수 있습니다.",
 }
 
 _CAUSES = {
@@ -242,6 +265,8 @@ CATALOGUE = Catalogue(
     waiting=_WAITING,
     growing="기다리면 나머지는 저절로 시작됩니다.",
     on_model="{model}: {sentence}",
+    remedies=_REMEDIES,
+    remedies_given=_REMEDIES_GIVEN,
     causes=_CAUSES,
     claimed="{text} (요청한 작업: {claimant})",
     decisions=_DECISIONS,

@@ -1,12 +1,13 @@
-"""Which figures and names each reason carries, and of what kind each is; the kind says how a language writes it."""
+"""Which figures and names reasons and remedies carry, each of a kind that says how a language writes it."""
 
 from enum import StrEnum
 
 from allmende.model.reason import Code
+from allmende.model.remedy import Change
 
 
 class Kind(StrEnum):
-    """What a parameter of a reason is, with its unit."""
+    """What a parameter of a reason or a remedy is, with its unit."""
 
     NAME = "name"  # of a workload, project, node, level, ...: shown as it is
     COUNT = "count"  # a bare number
@@ -19,9 +20,9 @@ class Kind(StrEnum):
     MIB = "mib"  # GPU memory
     CPUS = "cpus"  # milli-CPUs
     BYTES = "bytes"
-    GPU_HOURS = "gpu_hours"  # a number of GPU-hours, as text where it is not whole
+    GPU_HOURS = "gpu_hours"  # GPU units x microseconds
     SPAN = "span"  # microseconds; the seconds are said too
-    CLOCK = "clock"  # a moment in microseconds
+    CLOCK = "clock"  # a moment in microseconds, of the world's own clock or, where it is large, of Unix time
     WHEN = "when"  # how a dependency must end
     STATE = "state"  # of a node, or why it is closed
 
@@ -51,7 +52,14 @@ PARAMS: dict[Code, dict[str, Kind]] = {
         "asked": Kind.UNITS,
         "model": Kind.NAME,
     },
-    Code.CAP_NEVER: {"project": Kind.NAME, "cap": Kind.UNITS, "asked": Kind.UNITS, "model": Kind.NAME},
+    Code.CAP_NEVER: {
+        "project": Kind.NAME,
+        "used": Kind.UNITS,
+        "cap": Kind.UNITS,
+        "left": Kind.UNITS,
+        "asked": Kind.UNITS,
+        "model": Kind.NAME,
+    },
     Code.MEMORY_CAP: {"project": Kind.NAME, "used": Kind.MIB, "cap": Kind.MIB, "asked": Kind.MIB},
     Code.MEMORY_CAP_NEVER: {"project": Kind.NAME, "cap": Kind.MIB, "asked": Kind.MIB},
     Code.DAILY_LIMIT: {
@@ -91,15 +99,15 @@ PARAMS: dict[Code, dict[str, Kind]] = {
     Code.DISTINCT: {"asked": Kind.GPUS, "have": Kind.GPUS},
     Code.CPU: {"asked": Kind.CPUS, "most": Kind.CPUS, "node": Kind.NAME},
     Code.RAM: {"asked": Kind.BYTES, "most": Kind.BYTES, "node": Kind.NAME},
-    Code.POD_SLOTS: {"asked": Kind.POD_SLOTS, "free": Kind.POD_SLOTS},
+    Code.POD_SLOTS: {"asked": Kind.POD_SLOTS, "free": Kind.POD_SLOTS, "node": Kind.NAME},
     Code.EXCLUSIVE: {"node": Kind.NAME, "by": Kind.NAME},
     Code.GANG: {"needed": Kind.PODS, "placeable": Kind.PODS},
     Code.DOMAIN: {"level": Kind.NAME, "needed": Kind.PODS, "domain": Kind.NAME, "placeable": Kind.PODS},
     Code.SPREAD: {"level": Kind.NAME, "needed": Kind.COUNT, "have": Kind.COUNT},
-    Code.EVICTING: {"pods": Kind.PODS},
-    Code.LEAVING: {},
+    Code.EVICTING: {"pods": Kind.PODS, "nodes": Kind.NAME},
+    Code.LEAVING: {"pods": Kind.PODS},
     Code.AHEAD: {"workload": Kind.NAME},
-    Code.RESERVED: {"workload": Kind.NAME, "until": Kind.CLOCK},
+    Code.RESERVED: {"workload": Kind.NAME},
     Code.EVICTIONS_OFF: {
         "project": Kind.NAME,
         "used": Kind.UNITS,
@@ -121,5 +129,15 @@ PARAMS: dict[Code, dict[str, Kind]] = {
     Code.GROWTH_CAP: {"missing": Kind.PODS, "project": Kind.NAME, "used": Kind.UNITS, "cap": Kind.UNITS},
     Code.GROWTH_ROOM: {"missing": Kind.PODS},
     Code.PROFILE: {"profile": Kind.NAME},
-    Code.ALL_MODELS: {},
+    Code.ALL_MODELS: {"models": Kind.NAME},
+}
+
+REMEDY_PARAMS: dict[Change, dict[str, Kind]] = {
+    Change.FEWER_PODS: {"asked": Kind.COUNT, "pods": Kind.PODS},
+    Change.FEWER_GPUS: {"asked": Kind.COUNT, "gpus": Kind.GPUS},
+    Change.FEWER_CPUS: {"asked": Kind.CPUS, "cpus": Kind.CPUS},
+    Change.OTHER_MODEL: {"asked": Kind.NAME, "model": Kind.NAME},
+    Change.WIDER_LEVEL: {"asked": Kind.NAME, "level": Kind.NAME},
+    Change.SHORTER_LIMIT: {"asked": Kind.SPAN, "limit": Kind.SPAN},
+    Change.PREEMPTIBLE: {"project": Kind.NAME, "guarantee": Kind.UNITS},
 }

@@ -1,19 +1,22 @@
-"""Reasons, decisions and events as text. A missing figure shows as '?', for a sentence may never stop the loop."""
+"""What the engine finds, decides and hears, as text. A missing figure shows as '?', for no sentence may stop the loop."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from string import Formatter
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from allmende.model import event as events
 from allmende.model.cluster import NodeState, Pod, PodId
 from allmende.model.decision import Cause, Close, Decision, Evict, Grow, Hold, Release, Start, Stop
 from allmende.model.event import Event
 from allmende.model.reason import Param, Reason
+from allmende.model.remedy import Remedy
 from allmende.model.request import units_asked
 from allmende.model.workload import Workload
 from allmende.words import en, ko
 from allmende.words.catalogue import GROWING, UNTOLD, Catalogue
-from allmende.words.params import COMMON, PARAMS, Kind
+from allmende.words.params import COMMON, PARAMS, REMEDY_PARAMS, Kind
+
+_What = TypeVar("_What")
 
 _CATALOGUES: dict[str, Catalogue] = {"en": en.CATALOGUE, "ko": ko.CATALOGUE}
 LANGUAGES = tuple(_CATALOGUES)
@@ -35,20 +38,24 @@ def say(reason: Reason, language: str = "en") -> str:
 
 def _sentences(reason: Reason, words: Catalogue, model: str) -> list[str]:
     """One finding and what it comes from; `model`: the GPU model that the sentence before was about."""
-    shown = _Figures(reason, words)
-    template = _template(reason, words)
-    text = template.format_map(shown)
+    template = _template(reason.code, reason.params, words.reasons, words.given)
+    text = template.format_map(_Figures(reason.params, {**COMMON, **PARAMS[reason.code]}, words))
     about = str(reason.params.get("model") or model)
     if about != model and "model" not in _names(template):
         text = words.on_model.format(model=about, sentence=text)
     return [text, *(sentence for part in reason.parts for sentence in _sentences(part, words, about))]
 
 
-def _template(reason: Reason, words: Catalogue) -> str:
-    for (code, needed), text in words.given.items():
-        if code is reason.code and all(_says_something(reason.params.get(name, "")) for name in needed):
+def _template(
+    what: _What,
+    params: Mapping[str, Param],
+    texts: Mapping[_What, str],
+    given: Mapping[tuple[_What, tuple[str, ...]], str],
+) -> str:
+    for (about, needed), text in given.items():
+        if about is what and all(_says_something(params.get(name, "")) for name in needed):
             return text
-    return words.reasons[reason.code]
+    return texts[what]
 
 
 def _says_something(value: Param) -> bool:
@@ -56,13 +63,10 @@ def _says_something(value: Param) -> bool:
 
 
 class _Figures(dict[str, str]):
-    """A reason's params as they are written."""
+    """Params as they are written."""
 
-    def __init__(self, reason: Reason, words: Catalogue) -> None:
-        kinds = {**COMMON, **PARAMS[reason.code]}
-        super().__init__(
-            (name, words.figure(kinds.get(name, Kind.NAME), value)) for name, value in reason.params.items()
-        )
+    def __init__(self, params: Mapping[str, Param], kinds: Mapping[str, Kind], words: Catalogue) -> None:
+        super().__init__((name, words.figure(kinds.get(name, Kind.NAME), value)) for name, value in params.items())
 
     def __missing__(self, name: str) -> str:
         return "?"
@@ -70,6 +74,13 @@ class _Figures(dict[str, str]):
 
 def _names(template: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(template) if name}
+
+
+def say_remedy(remedy: Remedy, language: str = "en") -> str:
+    """A change that would start a waiting workload, as one sentence. Raises KeyError as `say` does."""
+    words = _CATALOGUES[language]
+    template = _template(remedy.change, remedy.params, words.remedies, words.remedies_given)
+    return template.format_map(_Figures(remedy.params, REMEDY_PARAMS[remedy.change], words))
 
 
 def screen(key: str, language: str = "en", **params: object) -> str:
