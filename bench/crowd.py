@@ -21,7 +21,18 @@ from allmende.model.workload import Role, Workload
 
 GPUS_PER_NODE = 8
 MIB = 81_559
-MIX = ((1, 1, 46), (1, 2, 12), (1, 4, 10), (1, 8, 14), (2, 8, 7), (4, 8, 4), (8, 8, 2), (16, 8, 1), (4, 1, 2), (2, 4, 2))
+MIX = (
+    (1, 1, 46),
+    (1, 2, 12),
+    (1, 4, 10),
+    (1, 8, 14),
+    (2, 8, 7),
+    (4, 8, 4),
+    (8, 8, 2),
+    (16, 8, 1),
+    (4, 1, 2),
+    (2, 4, 2),
+)
 """(pods, GPUs per pod, parts of a hundred): mostly single GPUs, as in Philly, with gangs up to 128 GPUs."""
 
 
@@ -61,7 +72,17 @@ class Crowd:
                 self.tell(ProjectSet(0, Project(f"p{p}", f"area{area}", own * GPU, weight=Fraction(1 + p % 3))))
                 self.projects.append(f"p{p}")
 
-    def workload(self, project: str, pods: int, gpus: int, *, cpu: int = 0, priority: int = 0, user: str = "", where: Where | None = None) -> Workload:
+    def workload(
+        self,
+        project: str,
+        pods: int,
+        gpus: int,
+        *,
+        cpu: int = 0,
+        priority: int = 0,
+        user: str = "",
+        where: Where | None = None,
+    ) -> Workload:
         """A batch workload of equal pods."""
         self.count += 1
         ask = Ask(whole=gpus, cpu=cpu, ram=gpus * (64 << 30))
@@ -77,7 +98,15 @@ class Crowd:
         cpu = gpus * 1000 * (1 + draw.randrange(max(1, shapes // 20))) if shapes > 1 else gpus * 4000
         wish = draw.randrange(3) if shapes > 1 and len(models) > 1 else 0
         where = Where(models=(models[wish % len(models)],)) if wish else Where()
-        return self.workload(project, pods, gpus, cpu=min(cpu, gpus * 24_000), user=user, where=where, priority=draw.choice((0, 0, 0, 0, 10)))
+        return self.workload(
+            project,
+            pods,
+            gpus,
+            cpu=min(cpu, gpus * 24_000),
+            user=user,
+            where=where,
+            priority=draw.choice((0, 0, 0, 0, 10)),
+        )
 
     def submit(self, workload: Workload) -> None:
         """Put it in the queue, a moment later than the one before."""

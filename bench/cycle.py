@@ -91,7 +91,9 @@ def warm(made: Crowd, events: int, shapes: int, distinct: bool = False) -> Timin
         decided = plan(made.state, made.now)
         taken.append((time.process_time() - begin) * 1000)
         made.follow(decided)
-        while any(isinstance(d, Evict) for d in decided.decisions):  # the claimants start: passes of their own, timed too
+        while any(
+            isinstance(d, Evict) for d in decided.decisions
+        ):  # the claimants start: passes of their own, timed too
             begin = time.process_time()
             decided = plan(made.state, made.now)
             taken.append((time.process_time() - begin) * 1000)
@@ -106,7 +108,10 @@ def own_shape(workload, serial: int):  # type: ignore[no-untyped-def]
     from msgspec.structs import replace
 
     role = workload.roles[0]
-    return replace(workload, roles=(replace(role, ask=replace(role.ask, cpu=role.ask.cpu + serial % 997, ram=role.ask.ram + serial)),))
+    return replace(
+        workload,
+        roles=(replace(role, ask=replace(role.ask, cpu=role.ask.cpu + serial % 997, ram=role.ask.ram + serial)),),
+    )
 
 
 def reclaim(nodes: int) -> tuple[float, float]:
@@ -167,7 +172,10 @@ def reclaim_gangs(nodes: int = 1250) -> tuple[float, float, int]:
             made.tell(ProjectSet(0, Project(f"rich{index}", guarantee=gpus // 40 * GPU)))
         made.tell(ProjectSet(0, Project("poor", guarantee=gpus // 2 * GPU)))
         made.projects = [f"rich{index}" for index in range(20)]
-        while made.state.index.tree.root.children == [] or sum(b.use for b in made.state.index.tree.branches.values()) < gpus * GPU * 99 // 100:
+        while (
+            made.state.index.tree.root.children == []
+            or sum(b.use for b in made.state.index.tree.branches.values()) < gpus * GPU * 99 // 100
+        ):
             for _ in range(400):
                 made.submit(made.mixed(1, ("H100",)))
             made.settle(2)
@@ -196,14 +204,32 @@ def main() -> int:
     rows: list[Row] = []
 
     def bar(name: str, ours: float, limit: float | None, peer: float | None = None) -> None:
-        rows.append(Row(name, round(ours, 3), peer, None, None if limit is None else round(limit * scale, 3), None if limit is None else ours <= limit * scale))
+        rows.append(
+            Row(
+                name,
+                round(ours, 3),
+                peer,
+                None,
+                None if limit is None else round(limit * scale, 3),
+                None if limit is None else ours <= limit * scale,
+            )
+        )
 
     _small(bar, quick)
     if not quick:
         _large(bar)
     growths = _reclaims(bar, quick)
     if growths is not None:
-        rows.append(Row("reclaim: growth of the pass from 200 to 500 nodes (exponent)", round(growths, 2), 2.2, None, 1.3, growths <= 1.3))
+        rows.append(
+            Row(
+                "reclaim: growth of the pass from 200 to 500 nodes (exponent)",
+                round(growths, 2),
+                2.2,
+                None,
+                1.3,
+                growths <= 1.3,
+            )
+        )
     if not quick:
         seconds, gap, unproved = reclaim_gangs()
         bar("reclaim for gangs of mixed sizes, 1,250 nodes (s)", seconds, 2.0)

@@ -70,7 +70,12 @@ def over_cap(branch: Branch, need: Demand, model: str) -> Reason | None:
         for step in branch.path:
             most = step.project.memory
             if most is not None and step.use_memory + need.memory > most:
-                params: dict[str, Param] = {"project": step.name, "used": step.use_memory, "cap": most, "asked": need.memory}
+                params: dict[str, Param] = {
+                    "project": step.name,
+                    "used": step.use_memory,
+                    "cap": most,
+                    "asked": need.memory,
+                }
                 if need.memory > most:
                     return Reason(Code.MEMORY_CAP_NEVER, params, Waiting.NEVER, f"memory limit of {step.name}")
                 return Reason(Code.MEMORY_CAP, params, Waiting.HELPS, f"memory limit of {step.name}")
@@ -78,7 +83,14 @@ def over_cap(branch: Branch, need: Demand, model: str) -> Reason | None:
 
 
 def _cap(step: Branch, used: int, cap: int, asked: int, model: str) -> Reason:
-    params: dict[str, Param] = {"project": step.name, "used": used, "cap": cap, "left": max(0, cap - used), "asked": asked, "model": model}
+    params: dict[str, Param] = {
+        "project": step.name,
+        "used": used,
+        "cap": cap,
+        "left": max(0, cap - used),
+        "asked": asked,
+        "model": model,
+    }
     if asked > cap:
         return Reason(Code.CAP_NEVER, params, Waiting.NEVER, f"limit of {step.name}")
     return Reason(Code.CAP, params, Waiting.HELPS, f"limit of {step.name}")
@@ -88,12 +100,22 @@ def over_user_limit(branch: Branch, workload: Workload, need: Demand, running: i
     """The user's limit in this project that the request would pass; `running`, `units` as they stand."""
     project = branch.project
     if project.running_per_user is not None and running >= project.running_per_user:
-        params: dict[str, Param] = {"user": workload.user, "project": project.name, "running": running, "limit": project.running_per_user}
+        params: dict[str, Param] = {
+            "user": workload.user,
+            "project": project.name,
+            "running": running,
+            "limit": project.running_per_user,
+        }
         return Reason(Code.USER_RUNNING, params, binding=f"user limit of {project.name}")
     if project.units_per_user is not None and units + need.units > project.units_per_user:
         most = project.units_per_user
         params = {"user": workload.user, "project": project.name, "used": units, "limit": most, "asked": need.units}
-        return Reason(Code.USER_UNITS, params, Waiting.NEVER if need.units > most else Waiting.HELPS, f"user limit of {project.name}")
+        return Reason(
+            Code.USER_UNITS,
+            params,
+            Waiting.NEVER if need.units > most else Waiting.HELPS,
+            f"user limit of {project.name}",
+        )
     return None
 
 

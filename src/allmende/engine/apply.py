@@ -18,8 +18,22 @@ from allmende.engine.state import State
 from allmende.model.cluster import NodeState
 from allmende.model.decision import Close, Decision, Evict, Grow, Hold, Release, Start, Stop
 from allmende.model.event import (
-    Cancelled, Checkpointed, Ended, Event, LevelsSet, NodeGone, NodeSet, PodEnded, PodGone, PodLost, PolicySet, ProjectSet, Resized,
-    Submitted, Ticked, Up,
+    Cancelled,
+    Checkpointed,
+    Ended,
+    Event,
+    LevelsSet,
+    NodeGone,
+    NodeSet,
+    PodEnded,
+    PodGone,
+    PodLost,
+    PolicySet,
+    ProjectSet,
+    Resized,
+    Submitted,
+    Ticked,
+    Up,
 )
 from allmende.model.mistake import Mistake, MistakeCode
 

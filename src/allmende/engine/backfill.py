@@ -1,4 +1,4 @@
-"""Reservations: room kept for a workload that has waited long, and who may use it until then.
+"""When and where a reservation can be: earliest start by the time limits of what runs.
 
 The start is the earliest moment at which enough of what runs must have ended by its time limit. Whoever is sure to end
 by then may use the room meanwhile; nobody else may.
@@ -8,38 +8,17 @@ from __future__ import annotations
 
 from allmende.engine.draft import Draft
 from allmende.engine.place import Site
+from allmende.engine.reservation import Reservation
 from allmende.engine.room import HELD, RUN
 from allmende.engine.shape import Shape
 from allmende.engine.state import State
 from allmende.model.cluster import Pod
 from allmende.model.standing import Phase, Standing
-from allmende.model.workload import Workload
 
 
-class Reservation:
-    """Places held in this pass for one workload from `at` on (None: nobody can say when, so nothing new goes there)."""
-
-    def __init__(self, workload: Workload, at: int | None, pods: list[Pod]) -> None:
-        self.workload = workload
-        self.at = at
-        self.pods = pods
-
-    def allows(self, other: Workload, now: int) -> bool:
-        """Whether `other`, started now, is sure to be gone in time."""
-        return self.at is not None and other.limit is not None and now + other.limit <= self.at
-
-    def lift(self, draft: Draft) -> None:
-        """Take the places off, to try somebody who will be gone in time."""
-        for pod in self.pods:
-            draft.free(HELD, pod, self.workload)
-
-    def put_back(self, draft: Draft) -> None:
-        """Hold the places again."""
-        for pod in self.pods:
-            draft.take(HELD, pod, self.workload)
-
-
-def reserve_for(state: State, draft: Draft, standing: Standing, shape: Shape, now: int, busy: set[str]) -> Reservation | None:
+def reserve_for(
+    state: State, draft: Draft, standing: Standing, shape: Shape, now: int, busy: set[str]
+) -> Reservation | None:
     """The earliest reservation for a workload, its places held in the draft; None where it fits not even the empty cluster."""
     ends = _ends(state, now, busy)
 

@@ -45,7 +45,9 @@ def groups(claimant: Claimant, room: Room, *, local: bool, without: frozenset[st
     return [found[name] for name in sorted(found)]
 
 
-def cheapest(claimant: Claimant, draft: Draft, room: Room, ask: Ask, most: int, given: list[Group]) -> list[Offer | None]:
+def cheapest(
+    claimant: Claimant, draft: Draft, room: Room, ask: Ask, most: int, given: list[Group]
+) -> list[Offer | None]:
     """Offers for 0, 1 .. `most` pods of `ask` on the node (None = not to be had); each exact for itself."""
     have = slots(room, ask, most, later=True)
     offers: list[Offer | None] = [(FREE, ())] * (have + 1)
@@ -125,8 +127,13 @@ def _search(claimant: Claimant, draft: Draft, room: Room, ask: Ask, count: int, 
     everybody = [victim for surplus, whole in given for victim in ((whole,) if whole else surplus)]
     if not fits_without(draft, room, ask, count, everybody):
         return None
-    flat = sorted({victim for surplus, whole in given for victim in (*surplus, *((whole,) if whole else ()))}, key=lambda v: (v.key, v.name, v.pods[0].id))
-    heap: list[tuple[Price, int, tuple[int, ...]]] = [((victim.key, (victim.name,)), i, (i,)) for i, victim in enumerate(flat)]
+    flat = sorted(
+        {victim for surplus, whole in given for victim in (*surplus, *((whole,) if whole else ()))},
+        key=lambda v: (v.key, v.name, v.pods[0].id),
+    )
+    heap: list[tuple[Price, int, tuple[int, ...]]] = [
+        ((victim.key, (victim.name,)), i, (i,)) for i, victim in enumerate(flat)
+    ]
     heap.sort()
     steps = 0
     while heap and steps < STEPS:
@@ -155,5 +162,3 @@ def fits_without(draft: Draft, room: Room, ask: Ask, count: int, victims: list[V
     fits = slots(room, ask, count, later=True) >= count
     draft.back(mark)
     return fits
-
-

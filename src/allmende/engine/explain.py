@@ -112,7 +112,9 @@ def _as_class(state: State, standing: Standing, now: int) -> Reason:
     caps = {model: admit.over_cap(branch, need, model) for model in models}
     hopeless = [cap for cap in caps.values() if cap is not None and cap.waiting is Waiting.NEVER]
     if len(hopeless) == len(models):
-        return hopeless[0] if len(hopeless) == 1 else Reason(Code.ALL_MODELS, {}, Waiting.NEVER, "limits", tuple(hopeless))
+        return (
+            hopeless[0] if len(hopeless) == 1 else Reason(Code.ALL_MODELS, {}, Waiting.NEVER, "limits", tuple(hopeless))
+        )
     if never is not None:
         return never
     gate = _gate(state, branch, workload, need)
@@ -138,12 +140,20 @@ def _as_class(state: State, standing: Standing, now: int) -> Reason:
 def _gate(state: State, branch: Branch, workload: Workload, need: admit.Demand) -> Reason | None:
     running = state.index.arrays.get(workload.array, 0)
     if workload.throttle and running >= workload.throttle:
-        return Reason(Code.ARRAY_THROTTLE, {"array": workload.array, "throttle": workload.throttle}, binding=f"array {workload.array}")
+        return Reason(
+            Code.ARRAY_THROTTLE,
+            {"array": workload.array, "throttle": workload.throttle},
+            binding=f"array {workload.array}",
+        )
     user = workload.user
-    return admit.over_user_limit(branch, workload, need, branch.user_running.get(user, 0), branch.units_user.get(user, 0))
+    return admit.over_user_limit(
+        branch, workload, need, branch.user_running.get(user, 0), branch.units_user.get(user, 0)
+    )
 
 
-def _ahead(state: State, branch: Branch, shape: Shape, workload: Workload, entry: tuple[int, int, str]) -> Reason | None:
+def _ahead(
+    state: State, branch: Branch, shape: Shape, workload: Workload, entry: tuple[int, int, str]
+) -> Reason | None:
     """In a strict project: the first in front that could use the same nodes."""
     if not branch.project.strict:
         return None
@@ -184,7 +194,12 @@ def _in_room(
     use, guarantee = branch.against(model)
     if not workload.borrow and use + need.units > guarantee:
         params: dict[str, Param] = {"project": branch.name, "used": use, "guarantee": guarantee, "asked": need.units}
-        return Reason(Code.NO_BORROWING, params, Waiting.NEVER if need.units > guarantee else Waiting.HELPS, f"guarantee of {branch.name}")
+        return Reason(
+            Code.NO_BORROWING,
+            params,
+            Waiting.NEVER if need.units > guarantee else Waiting.HELPS,
+            f"guarantee of {branch.name}",
+        )
     ban = 0
     for room in index.masks.rooms:
         if model and room.node.model != model:
@@ -201,7 +216,9 @@ def _in_room(
         if fits:
             return _maintenance(state, workload, windows, now)
     found = shortage.shortage(index, draft, workload, shape, ban | windows, model)
-    return Reason(found.code, found.params, found.waiting, found.binding, (*found.parts, _rights(state, branch, need, model)))
+    return Reason(
+        found.code, found.params, found.waiting, found.binding, (*found.parts, _rights(state, branch, need, model))
+    )
 
 
 def _rights(state: State, branch: Branch, need: admit.Demand, model: str) -> Reason:
@@ -225,7 +242,13 @@ def _windows(state: State, workload: Workload, now: int) -> int:
 
 
 def _maintenance(state: State, workload: Workload, windows: int, now: int) -> Reason:
-    first = min((w.start, room.node.name, w.end) for pos in bits(windows) for room in (state.index.masks.rooms[pos],) for w in room.node.maintenance if w.end > now)
+    first = min(
+        (w.start, room.node.name, w.end)
+        for pos in bits(windows)
+        for room in (state.index.masks.rooms[pos],)
+        for w in room.node.maintenance
+        if w.end > now
+    )
     params: dict[str, Param] = {
         "node": first[1],
         "start": first[0],

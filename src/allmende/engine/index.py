@@ -32,8 +32,23 @@ class Index:
     """
 
     __slots__ = (
-        "arrays", "ends", "leaving_of", "masks", "over", "parked", "queues", "rooms", "shapes", "short", "stale",
-        "memory", "suspects", "touched", "tree", "unbound", "waited_for",
+        "arrays",
+        "ends",
+        "leaving_of",
+        "masks",
+        "memory",
+        "over",
+        "parked",
+        "queues",
+        "rooms",
+        "shapes",
+        "short",
+        "stale",
+        "suspects",
+        "touched",
+        "tree",
+        "unbound",
+        "waited_for",
     )
 
     def __init__(self) -> None:

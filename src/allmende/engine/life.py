@@ -76,7 +76,12 @@ def grow(state: State, standing: Standing, pods: tuple[Pod, ...], at: int) -> No
     for pod in pods:
         index.occupy(RUN, pod, standing.workload, 1)
     now_has = standing.pods + pods
-    new = replace(standing, attempt=standing.attempt + 1, pods=now_has, survivors_since=None if standing.holds_together(now_has) else standing.survivors_since)
+    new = replace(
+        standing,
+        attempt=standing.attempt + 1,
+        pods=now_has,
+        survivors_since=None if standing.holds_together(now_has) else standing.survivors_since,
+    )
     state.standings[standing.workload.id] = new
     index.enter(state, new)
 
@@ -151,7 +156,16 @@ def end(state: State, name: str, at: int, *, ok: bool, cancelled: bool = False, 
             index.occupy(RUN, pod, workload, -1)
     units = sum(pod.units for pod in standing.pods)
     state.outcomes[name] = Outcome(
-        name, workload.project, workload.user, units, standing.submitted, standing.started, at, ok, cancelled, workload.array
+        name,
+        workload.project,
+        workload.user,
+        units,
+        standing.submitted,
+        standing.started,
+        at,
+        ok,
+        cancelled,
+        workload.array,
     )
     for other in list(index.waited_for.get(name, ())):
         waiting = state.standings[other]
@@ -178,7 +192,13 @@ def _let_leave(state: State, workload: Workload, pods: Iterable[Pod], at: int) -
 
 
 def _without(
-    state: State, standing: Standing, taken: list[Pod], at: int, *, evicted: bool = False, wanted: tuple[int, ...] | None = None
+    state: State,
+    standing: Standing,
+    taken: list[Pod],
+    at: int,
+    *,
+    evicted: bool = False,
+    wanted: tuple[int, ...] | None = None,
 ) -> None:
     """The standing after pods were taken from it (their rooms are already counted)."""
     gone_ids = {pod.id for pod in taken}

@@ -44,7 +44,23 @@ class Masks:
     `leaving` has pods that are still to leave; `windows` has maintenance ahead.
     """
 
-    __slots__ = ("_domains", "_where", "aside", "bare", "bounded", "by_free", "demands", "every", "grown", "leaving", "levels", "partial", "rooms", "shared", "windows")
+    __slots__ = (
+        "_domains",
+        "_where",
+        "aside",
+        "bare",
+        "bounded",
+        "by_free",
+        "demands",
+        "every",
+        "grown",
+        "leaving",
+        "levels",
+        "partial",
+        "rooms",
+        "shared",
+        "windows",
+    )
 
     def __init__(self, rooms: Iterable[Room] = (), levels: tuple[str, ...] = ()) -> None:
         self.rooms: list[Room] = list(rooms)

@@ -31,7 +31,14 @@ class Site:
     __slots__ = ("attempt", "draft", "have", "later", "masks", "mode", "shape", "steps", "workload")
 
     def __init__(
-        self, draft: Draft, workload: Workload, shape: Shape, attempt: int, have: Sequence[Pod] = (), mode: int = RUN, later: bool = False
+        self,
+        draft: Draft,
+        workload: Workload,
+        shape: Shape,
+        attempt: int,
+        have: Sequence[Pod] = (),
+        mode: int = RUN,
+        later: bool = False,
     ) -> None:
         self.draft = draft
         self.masks: Masks = draft.index.masks
@@ -96,7 +103,9 @@ class Site:
     def _order(self) -> list[int]:
         """Roles with pods to place, the hardest first."""
         roles = self.shape.roles
-        return sorted((r for r, n in enumerate(self.shape.counts) if n), key=lambda r: tuple(-w for w in weight(roles[r][0])))
+        return sorted(
+            (r for r, n in enumerate(self.shape.counts) if n), key=lambda r: tuple(-w for w in weight(roles[r][0]))
+        )
 
     def _roles(self, usable: int, order: list[int]) -> list[Pod] | None:
         pods: list[Pod] = []

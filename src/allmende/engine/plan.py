@@ -13,10 +13,16 @@ from __future__ import annotations
 from msgspec import Struct
 
 from allmende.engine.apply import settle
-from allmende.engine.consider import Pass
+from allmende.engine.claim import Claims
+from allmende.engine.consider import Considerations
+from allmende.engine.growth import grow_elastic
+from allmende.engine.held import Held
+from allmende.engine.hope import Hope
 from allmende.engine.preempt import Search
+from allmende.engine.rounds import Rounds
 from allmende.engine.state import State
 from allmende.engine.upkeep import next_wake
+from allmende.engine.work import Pass
 from allmende.model.decision import Decision
 
 
@@ -33,12 +39,14 @@ def plan(state: State, now: int) -> Plan:
     """The decisions due at `now`."""
     settle(state)
     work = Pass(state, now)
+    hope = Hope(work)
+    held, rounds = Held(work), Rounds(work, hope, Considerations(work, Claims(work, hope)))
     try:
-        work.keep_up()
-        work.start_held()
-        work.reserve()
-        work.rounds()
-        work.grow_elastic()
+        held.keep_up()
+        held.start_held()
+        rounds.reserve()
+        rounds.run()
+        grow_elastic(work)
     finally:
         work.close()
     moments = next_wake(state, now) + work.wakes

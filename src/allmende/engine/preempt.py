@@ -25,7 +25,6 @@ from allmende.model.request import Ask
 from allmende.model.units import GPU
 from allmende.model.workload import Workload
 
-
 FEW = 14  # candidates whose sets are all looked at where an order among them matters
 
 
@@ -142,7 +141,9 @@ class Hunt:
         self._grounds: dict[object, tuple[int, int]] = {}
         self.looked_at = 0
 
-    def find(self, claimant: Claimant, workload: Workload, shape: Shape, usable: int, *, capped: bool = False) -> Answer | None:
+    def find(
+        self, claimant: Claimant, workload: Workload, shape: Shape, usable: int, *, capped: bool = False
+    ) -> Answer | None:
         """The cheapest victims that let the minimum of `shape` be placed on nodes of `usable`; None = there are none."""
         masks = self.draft.index.masks
         usable &= masks.open
@@ -291,14 +292,21 @@ class Hunt:
         found = self.find(claimant, workload, shape, usable)
         if found is not None:
             search = found.search
-            return Answer(found.price, found.victims, found.nodes, Search(search.workload, search.units, search.bound, search.steps, False))
+            return Answer(
+                found.price,
+                found.victims,
+                found.nodes,
+                Search(search.workload, search.units, search.bound, search.steps, False),
+            )
         claimant.narrow(reach)
         return self._by_sets(claimant, workload, shape, usable)
 
     # -- several roles, or one domain for all -----------------------------------------------------------------
 
     def _by_sets(self, claimant: Claimant, workload: Workload, shape: Shape, usable: int) -> Answer | None:
-        flat = self._candidates(claimant, self.draft.index.masks.open if claimant.capped or claimant.inside > claimant.sure else usable)
+        flat = self._candidates(
+            claimant, self.draft.index.masks.open if claimant.capped or claimant.inside > claimant.sure else usable
+        )
         bound = self._gpu_bound(claimant, workload, shape, usable)
         heap: list[tuple[Price, int, tuple[int, ...]]] = [(FREE, -1, ())]
         steps = 0
@@ -315,7 +323,11 @@ class Hunt:
 
     @staticmethod
     def _push(
-        heap: list[tuple[Price, int, tuple[int, ...]]], flat: list[Victim], victims: tuple[Victim, ...], last: int, chosen: tuple[int, ...]
+        heap: list[tuple[Price, int, tuple[int, ...]]],
+        flat: list[Victim],
+        victims: tuple[Victim, ...],
+        last: int,
+        chosen: tuple[int, ...],
     ) -> None:
         whole = {v.name for v in victims if v.whole}
         taken = {v.name for v in victims}
@@ -349,7 +361,9 @@ class Hunt:
         for victim in victims:
             for pod in victim.pods:
                 draft.evict(pod, victim.workload)
-        fits = Site(draft, workload, shape, 0, mode=HELD, later=True).place(draft.index.masks.every & ~usable) is not None
+        fits = (
+            Site(draft, workload, shape, 0, mode=HELD, later=True).place(draft.index.masks.every & ~usable) is not None
+        )
         draft.back(mark)
         return fits
 
@@ -415,7 +429,9 @@ class Gang:
                 worth = add(price(gangs), offer[0])
                 if self.claimant.legal(victims):
                     if best is None or worth < best.price:
-                        best = Answer(worth, victims, nodes, Search(self.workload.id, herd.gpu_units(worth[0]), 0, 0, False))
+                        best = Answer(
+                            worth, victims, nodes, Search(self.workload.id, herd.gpu_units(worth[0]), 0, 0, False)
+                        )
                 else:
                     children += [(worth, forced, tuple(sorted({*without, v.name}))) for v in offer[1]]
             if not without:
@@ -432,7 +448,9 @@ class Gang:
     def _done(self, best: Answer, least: Price | None, exact: bool) -> Answer:
         herd = self.claimant.herd
         bound = best.search.units if exact or least is None else min(best.search.units, herd.gpu_units(least[0]))
-        return Answer(best.price, best.victims, best.nodes, Search(self.workload.id, best.search.units, bound, self.steps, exact))
+        return Answer(
+            best.price, best.victims, best.nodes, Search(self.workload.id, best.search.units, bound, self.steps, exact)
+        )
 
     def _spanning(self) -> list[Victim]:
         """Workloads on more than one node, any of them usable, that may go whole; cheapest first."""
@@ -507,8 +525,6 @@ class Gang:
                 if there is None or worth < there[0]:
                     made[before + count] = (worth, (*base[1], (pos, count)))
         return made
-
-
 
 
 def cheapest_devices(rooms: list[Room], count: int) -> int:

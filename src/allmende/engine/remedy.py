@@ -43,7 +43,9 @@ class Trial:
         before = self.fork.standings[self.name]
         wanted = tuple(role.pods for role in changed.roles)
         least = tuple(min(role.least, role.pods) for role in changed.roles)
-        life.change(self.fork, before, replace(before, workload=changed, wanted=wanted, minimum=changed.gang_min, least=least))
+        life.change(
+            self.fork, before, replace(before, workload=changed, wanted=wanted, minimum=changed.gang_min, least=least)
+        )
         decided = plan(self.fork, self.now)
         life.change(self.fork, self.fork.standings[self.name], before)
         return any(isinstance(d, Start) and d.workload == self.name for d in decided.decisions)
@@ -108,7 +110,12 @@ def _other_model(trial: Trial, workload: Workload) -> Iterator[Remedy]:
         return
     there = {room.node.model for room in trial.fork.index.rooms.values() if room.node.model}
     for model in sorted(there - wished, key=order_key):
-        changed = _with_roles(workload, lambda role, m=model: replace(role, where=replace(role.where, models=(m,)) if role.where.models else role.where))  # type: ignore[misc]
+        changed = _with_roles(
+            workload,
+            lambda role, m=model: replace(
+                role, where=replace(role.where, models=(m,)) if role.where.models else role.where
+            ),
+        )  # type: ignore[misc]
         if trial.starts(changed):
             yield Remedy(Change.OTHER_MODEL, {"asked": "/".join(sorted(wished)), "model": model})
 
@@ -128,7 +135,12 @@ def _wider_level(trial: Trial, workload: Workload) -> Iterator[Remedy]:
 def _shorter_limit(trial: Trial, workload: Workload) -> Iterator[Remedy]:
     """The longest limit, in whole minutes, that ends before what stands in the way begins."""
     index = trial.fork.index
-    edges = [w.start for pos in bits(index.masks.windows) for w in index.masks.rooms[pos].node.maintenance if w.start > trial.now]
+    edges = [
+        w.start
+        for pos in bits(index.masks.windows)
+        for w in index.masks.rooms[pos].node.maintenance
+        if w.start > trial.now
+    ]
     edges += [end for end, _, _ in index.ends if end > trial.now] if trial.fork.policy.reserve_after is not None else []
     if not edges:
         return

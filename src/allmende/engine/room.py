@@ -21,7 +21,24 @@ class Room:
     those who wait for the leaving pods have come. `later` ignores the leaving pods. `stamp` counts changes.
     """
 
-    __slots__ = ("alone", "count", "cpu", "devices", "free", "holders", "mem", "node", "partial", "pods", "pos", "ram", "sound", "stamp", "tenants", "units")
+    __slots__ = (
+        "alone",
+        "count",
+        "cpu",
+        "devices",
+        "free",
+        "holders",
+        "mem",
+        "node",
+        "partial",
+        "pods",
+        "pos",
+        "ram",
+        "sound",
+        "stamp",
+        "tenants",
+        "units",
+    )
 
     def __init__(self, node: Node) -> None:
         self.pos = -1
@@ -62,7 +79,13 @@ class Room:
     def fork(self) -> Room:
         """A copy of its own."""
         other = Room.__new__(Room)
-        other.pos, other.node, other.free, other.partial, other.stamp = self.pos, self.node, self.free, self.partial, self.stamp
+        other.pos, other.node, other.free, other.partial, other.stamp = (
+            self.pos,
+            self.node,
+            self.free,
+            self.partial,
+            self.stamp,
+        )
         other.devices, other.sound = self.devices, self.sound  # replaced as wholes, never changed in place
         other.pods, other.holders = dict(self.pods), dict(self.holders)
         other.cpu, other.ram, other.count, other.alone = self.cpu[:], self.ram[:], self.count[:], self.alone[:]
@@ -163,11 +186,18 @@ class Room:
         run, leave, _ = self.units
         if any(run[p.device] + leave[p.device] + p.units > GPU or not self.sound[p.device] for p in pod.slices):
             return False
-        if any(p.memory and self.mem[RUN][p.device] + self.mem[LEAVE][p.device] + p.memory > self.devices[p.device] for p in pod.slices):
+        if any(
+            p.memory and self.mem[RUN][p.device] + self.mem[LEAVE][p.device] + p.memory > self.devices[p.device]
+            for p in pod.slices
+        ):
             return False
         if ask.exclusive and (self.count[RUN] or self.count[LEAVE]):
             return False
-        for capacity, used, asked in ((node.cpu, self.cpu, ask.cpu), (node.ram, self.ram, ask.ram), (node.max_pods, self.count, 1)):
+        for capacity, used, asked in (
+            (node.cpu, self.cpu, ask.cpu),
+            (node.ram, self.ram, ask.ram),
+            (node.max_pods, self.count, 1),
+        ):
             if capacity is not None and used[RUN] + used[LEAVE] + asked > capacity:
                 return False
         return True

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from allmende.model.request import Ask, Where
-from allmende.model.units import GPU
 from allmende.model.standing import Standing
+from allmende.model.units import GPU
 
 Key = tuple[tuple[tuple[Ask, Where, int, int], ...], int, bool, str, str, str]
 Size = tuple[str, int]
@@ -14,7 +14,9 @@ Size = tuple[str, int]
 def key_of(standing: Standing) -> Key:
     """All that decides where a waiting workload fits. Owner, priority, time limit and names are no part of it."""
     workload = standing.workload
-    roles = tuple((r.ask, r.where, n, least) for r, n, least in zip(workload.roles, standing.wanted, standing.least, strict=True))
+    roles = tuple(
+        (r.ask, r.where, n, least) for r, n, least in zip(workload.roles, standing.wanted, standing.least, strict=True)
+    )
     return (roles, standing.minimum, workload.elastic, workload.same, workload.prefer_same, workload.spread)
 
 
@@ -41,7 +43,20 @@ class Shape:
     a shape of one role. `level` is the topology level all pods must share.
     """
 
-    __slots__ = ("counts", "elastic", "key", "least", "level", "minimum", "prefer", "roles", "single", "size", "spread", "wanted")
+    __slots__ = (
+        "counts",
+        "elastic",
+        "key",
+        "least",
+        "level",
+        "minimum",
+        "prefer",
+        "roles",
+        "single",
+        "size",
+        "spread",
+        "wanted",
+    )
 
     def __init__(self, key: Key) -> None:
         self.key = key
@@ -90,5 +105,3 @@ def role_units(ask: Ask, slots_per_gpu: int = 1, device_memory: int = 0) -> int:
 def weight(ask: Ask) -> tuple[int, int, int]:
     """How hard a pod is to place, for placing the hardest first."""
     return (role_units(ask), ask.cpu, ask.ram)
-
-

@@ -20,7 +20,11 @@ def never(index: Index, shape: Shape, project: str) -> Reason | None:
         if not pods:
             continue
         rooms = [index.masks.rooms[pos] for pos in bits(index.masks.allowed(where, project))]
-        found = _no_node(index, where, project) if not rooms else _never_on_one(ask, rooms) or _never_in_all(ask, pods, rooms)
+        found = (
+            _no_node(index, where, project)
+            if not rooms
+            else _never_on_one(ask, rooms) or _never_in_all(ask, pods, rooms)
+        )
         if found is not None:
             return found
     return None
@@ -56,23 +60,39 @@ def taint_alone(room: Room, where: Where, project: str, whole: int) -> str:
 def _never_on_one(ask: Ask, rooms: list[Room]) -> Reason | None:
     """One pod is larger than any node."""
     if ask.whole:
-        most = max(len(room.node.devices) for room in rooms if not room.node.slots) if any(not r.node.slots for r in rooms) else 0
+        most = (
+            max(len(room.node.devices) for room in rooms if not room.node.slots)
+            if any(not r.node.slots for r in rooms)
+            else 0
+        )
         if ask.whole > most:
             return Reason(Code.GPU_NEVER, {"asked": ask.whole, "most": most}, Waiting.NEVER, "GPUs of one node")
     if ask.memory:
         sizes = [device.memory for room in rooms for device in room.node.devices]
         if not any(sizes):
             node = next((room.node.name for room in rooms if room.node.devices), rooms[0].node.name)
-            return Reason(Code.GPU_MEMORY_UNKNOWN, {"asked": ask.memory, "node": node}, Waiting.NEEDS_CHANGE, "GPU memory")
+            return Reason(
+                Code.GPU_MEMORY_UNKNOWN, {"asked": ask.memory, "node": node}, Waiting.NEEDS_CHANGE, "GPU memory"
+            )
         if ask.memory > max(sizes):
-            return Reason(Code.GPU_MEMORY_NEVER, {"asked": ask.memory, "largest": max(sizes)}, Waiting.NEVER, "GPU memory")
+            return Reason(
+                Code.GPU_MEMORY_NEVER, {"asked": ask.memory, "largest": max(sizes)}, Waiting.NEVER, "GPU memory"
+            )
     if (ask.share or ask.memory) and not any(room.node.devices and not room.node.slots for room in rooms):
         return Reason(Code.GPU_NEVER, {"asked": 1, "most": 0}, Waiting.NEVER, "GPUs")
     if ask.slots:
-        most = max((room.node.slots * (1 if ask.distinct else len(room.node.devices)) if room.node.slots else 0) for room in rooms)
+        most = max(
+            (room.node.slots * (1 if ask.distinct else len(room.node.devices)) if room.node.slots else 0)
+            for room in rooms
+        )
         different = max((len(room.node.devices) for room in rooms if room.node.slots), default=0)
         if (ask.distinct and ask.slots > different) or (not ask.distinct and ask.slots > most):
-            return Reason(Code.SLOTS, {"asked": ask.slots, "free": different if ask.distinct else most}, Waiting.NEVER, "shared slots")
+            return Reason(
+                Code.SLOTS,
+                {"asked": ask.slots, "free": different if ask.distinct else most},
+                Waiting.NEVER,
+                "shared slots",
+            )
     cpus = [PLENTY if room.node.cpu is None else room.node.cpu for room in rooms]
     if ask.cpu > max(cpus):
         return Reason(Code.CPU_NEVER, {"asked": ask.cpu, "most": max(cpus)}, Waiting.NEVER, "CPUs")
@@ -99,7 +119,9 @@ def shortage(index: Index, draft: Draft, workload: Workload, shape: Shape, ban: 
     masks = index.masks
     needed = sum(shape.counts)
     detail: Reason | None = None
-    for (ask, where), pods in sorted(zip(shape.roles, shape.counts, strict=True), key=lambda item: not item[0][0].on_gpu):
+    for (ask, where), pods in sorted(
+        zip(shape.roles, shape.counts, strict=True), key=lambda item: not item[0][0].on_gpu
+    ):
         if not pods:
             continue
         allowed = masks.allowed(where, workload.project) & ~ban
@@ -121,7 +143,9 @@ def shortage(index: Index, draft: Draft, workload: Workload, shape: Shape, ban: 
     if shape.spread:
         params: dict[str, Param] = {"level": shape.spread, "needed": needed, "have": placed}
         return Reason(Code.SPREAD, params, binding=shape.spread, parts=parts)
-    return Reason(Code.GANG, {"needed": needed, "placeable": placed, "model": named}, binding="places together", parts=parts)
+    return Reason(
+        Code.GANG, {"needed": needed, "placeable": placed, "model": named}, binding="places together", parts=parts
+    )
 
 
 def _closed(rooms: list[Room]) -> Reason:
@@ -147,13 +171,17 @@ def one_pod(ask: Ask, rooms: list[Room], model: str) -> Reason | None:
         return Reason(Code.EXCLUSIVE, {"node": alone[0].node.name, "by": by}, binding="whole node")
     if not left:
         return _gpu(ask, rooms, model)
-    return _bound(ask, left) or Reason(Code.NODES_CLOSED, {"nodes": len(rooms), "node": rooms[0].node.name, "why": ""}, binding="nodes")
+    return _bound(ask, left) or Reason(
+        Code.NODES_CLOSED, {"nodes": len(rooms), "node": rooms[0].node.name, "why": ""}, binding="nodes"
+    )
 
 
 def _unbounded(room: Room) -> Room:
     """The room with plenty of everything but GPUs."""
     copy = room.fork()
-    copy.node = type(room.node)(room.node.name, room.node.devices, room.node.model, slots=room.node.slots, tenants=room.node.tenants)
+    copy.node = type(room.node)(
+        room.node.name, room.node.devices, room.node.model, slots=room.node.slots, tenants=room.node.tenants
+    )
     return copy
 
 
@@ -163,12 +191,21 @@ def _gpu(ask: Ask, rooms: list[Room], model: str) -> Reason:
         free = sum(room.free for room in whole)
         most = max((room.free for room in whole), default=0)
         if ask.whole > 1:
-            return Reason(Code.ONE_NODE, {"asked": ask.whole, "most": most, "free": free, "model": model}, binding="GPUs on one node")
+            return Reason(
+                Code.ONE_NODE,
+                {"asked": ask.whole, "most": most, "free": free, "model": model},
+                binding="GPUs on one node",
+            )
         return Reason(Code.GPUS, {"asked": ask.whole, "free": free, "model": model}, binding="GPUs")
     if ask.memory:
         most = max((room.left_memory(d) for room in rooms for d in range(len(room.sound))), default=0)
         if all(not memory for room in rooms for memory in room.devices):
-            return Reason(Code.GPU_MEMORY_UNKNOWN, {"asked": ask.memory, "node": rooms[0].node.name}, Waiting.NEEDS_CHANGE, "GPU memory")
+            return Reason(
+                Code.GPU_MEMORY_UNKNOWN,
+                {"asked": ask.memory, "node": rooms[0].node.name},
+                Waiting.NEEDS_CHANGE,
+                "GPU memory",
+            )
         return Reason(Code.GPU_MEMORY, {"asked": ask.memory, "most": most}, binding="GPU memory")
     if ask.slots:
         part = {room: GPU // room.node.slots for room in rooms if room.node.slots}
@@ -217,7 +254,9 @@ def _domain(index: Index, draft: Draft, workload: Workload, shape: Shape, ban: i
     return Reason(Code.DOMAIN, params, binding=f"one {shape.level}", parts=() if detail is None else (detail,))
 
 
-def _next_short(index: Index, draft: Draft, workload: Workload, shape: Shape, ban: int, model: str) -> tuple[Reason, ...]:
+def _next_short(
+    index: Index, draft: Draft, workload: Workload, shape: Shape, ban: int, model: str
+) -> tuple[Reason, ...]:
     """What the first pod lacks that found no place after the others had theirs."""
     mark = draft.mark
     site = Site(draft, workload, shape, 1)

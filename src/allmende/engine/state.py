@@ -18,7 +18,20 @@ class State:
     projects used, where a daily limit or the order asks for it. `holds`: places kept for a workload while pods leave them. `now`: time of the last entry.
     """
 
-    __slots__ = ("accounts", "holds", "index", "leaving", "levels", "nodes", "now", "outcomes", "policy", "projects", "silent", "standings")
+    __slots__ = (
+        "accounts",
+        "holds",
+        "index",
+        "leaving",
+        "levels",
+        "nodes",
+        "now",
+        "outcomes",
+        "policy",
+        "projects",
+        "silent",
+        "standings",
+    )
 
     def __init__(self) -> None:
         self.now = 0

@@ -23,8 +23,25 @@ class Branch:
     """
 
     __slots__ = (
-        "children", "depth", "held", "mean", "own", "parent", "past", "path", "priorities", "project", "scale", "stamp", "takable", "units_user",
-        "use", "use_memory", "use_model", "user_running", "workloads",
+        "children",
+        "depth",
+        "held",
+        "mean",
+        "own",
+        "parent",
+        "past",
+        "path",
+        "priorities",
+        "project",
+        "scale",
+        "stamp",
+        "takable",
+        "units_user",
+        "use",
+        "use_memory",
+        "use_model",
+        "user_running",
+        "workloads",
     )
 
     def __init__(self, project: Project, parent: Branch | None) -> None:

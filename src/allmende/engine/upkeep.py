@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
+from allmende.engine.mask import bits
 from allmende.engine.state import State
 from allmende.model.cluster import Node, NodeState
 from allmende.model.decision import Cause, Close, Decision, Evict, Stop
@@ -15,7 +16,13 @@ def upkeep(state: State, now: int) -> list[Decision]:
     """Decisions that are due whatever the queue holds; each workload is named at most once."""
     found: list[Decision] = []
     named: set[str] = set()
-    steps = (_time_limits(state, now), _lost(state, now), _unbound(state, now), _broken(state, now), _shrunk(state, now))
+    steps = (
+        _time_limits(state, now),
+        _lost(state, now),
+        _unbound(state, now),
+        _broken(state, now),
+        _shrunk(state, now),
+    )
     for step in steps:
         for decision in step:
             if isinstance(decision, Close):
@@ -110,5 +117,11 @@ def next_wake(state: State, now: int) -> list[int]:
     moments += [state.silent[name] + policy.not_ready_after for name in state.index.suspects if name in state.silent]
     moments += [(state.standings[name].started or 0) + policy.bind_within for name in state.index.unbound]
     moments += [(state.standings[name].survivors_since or 0) + policy.keep_survivors for name in state.index.short]
-    moments += [edge for room in state.index.rooms.values() for w in room.node.maintenance for edge in (w.start, w.end)]
+    rooms = state.index.masks.rooms
+    moments += [
+        edge
+        for pos in bits(state.index.masks.windows)
+        for w in rooms[pos].node.maintenance
+        for edge in (w.start, w.end)
+    ]
     return [moment for moment in moments if moment > now]

@@ -80,6 +80,7 @@ class Herd:
         self.state = state
         self.now = now
         self.spared: set[str] = set()
+        self._leaving = {pod_id[0] for pod_id in state.leaving}
         self._found: dict[str, tuple[list[Victim], Victim]] = {}
         levels = sorted({p for b in state.index.tree.branches.values() for p in b.priorities})
         self._shift = {level: _AGE + _LOST + _COUNT * i for i, level in enumerate(levels)}
@@ -114,7 +115,7 @@ class Herd:
 
     def running(self, name: str) -> bool:
         """Whether a workload may be looked at as a victim at all."""
-        if name in self.spared or name in self.state.index.leaving_of:
+        if name in self.spared or name in self._leaving:
             return False  # one disturbance at a time
         standing = self.state.standings.get(name)
         return standing is not None and standing.phase is Phase.RUNNING
@@ -275,7 +276,11 @@ class Claimant:
     def _gives(self, branch: Branch, group: list[Victim], freed: Mapping[tuple[Branch, str], int]) -> bool:
         mine, theirs = common_ancestor(self.branch, branch)
         rooms = self.herd.state.index.rooms
-        models = {rooms[pod.node].node.model for victim in group for pod in victim.pods} if self.herd.state.index.tree.by_model else {""}
+        models = (
+            {rooms[pod.node].node.model for victim in group for pod in victim.pods}
+            if self.herd.state.index.tree.by_model
+            else {""}
+        )
         for step in branch.path[:theirs]:
             for model in models:
                 use, guarantee = step.against(model)
@@ -290,7 +295,9 @@ class Claimant:
             return True
         if self.policy.borrowers_evict and all(v.workload.priority < self.priority for v in group):
             return True
-        return self.policy.fair_share_eviction and self._fairer(self.branch.path[mine - 1], branch.path[theirs - 1], freed)
+        return self.policy.fair_share_eviction and self._fairer(
+            self.branch.path[mine - 1], branch.path[theirs - 1], freed
+        )
 
     def _freed(self, step: Branch, freed: Mapping[tuple[Branch, str], int], model: str) -> int:
         return freed.get((step, (model or "-") if step.project.guarantee_by_model else ""), 0)

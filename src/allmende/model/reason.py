@@ -63,7 +63,9 @@ class Code(StrEnum):
     RESERVED = "reserved"  # workload
     EVICTIONS_OFF = "evictions_off"  # project, used, guarantee, asked
     BORROWING = "borrowing"  # project, used, guarantee, asked: above its guarantee, so only idle room will do
-    NOTHING_TO_RECLAIM = "nothing_to_reclaim"  # project, used, guarantee, asked: inside it, but nobody's surplus makes room
+    NOTHING_TO_RECLAIM = (
+        "nothing_to_reclaim"  # project, used, guarantee, asked: inside it, but nobody's surplus makes room
+    )
     GROWTH_CAP = "growth_cap"  # missing pods, project, used, cap
     GROWTH_ROOM = "growth_room"  # missing pods
     PROFILE = "profile"  # a MIG profile that no node offers

@@ -44,7 +44,6 @@ class Standing(Struct, frozen=True):
     first_started: int | None = None
     least: tuple[int, ...] = ()
 
-
     def holds_together(self, pods: tuple[Pod, ...]) -> bool:
         """Whether these pods are enough for the gang: its minimum in all, and every role's."""
         if len(pods) < self.minimum:

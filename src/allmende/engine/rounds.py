@@ -1,0 +1,132 @@
+"""Steps 3 to 5 of a pass: reservations, then the two rounds over the projects' queues."""
+
+from __future__ import annotations
+
+from allmende.engine import admit
+from allmende.engine.backfill import reserve_for
+from allmende.engine.consider import Considerations, Verdict
+from allmende.engine.hope import Hope
+from allmende.engine.line import Entry, Line, Queue
+from allmende.engine.tree import Branch
+from allmende.engine.turn import Turn, Turns
+from allmende.engine.work import Pass
+from allmende.model.standing import Standing
+
+
+class Rounds:
+    """Who is considered, in which order."""
+
+    def __init__(self, work: Pass, hope: Hope, judge: Considerations) -> None:
+        self.work = work
+        self.hope = hope
+        self.judge = judge
+
+    def reserve(self) -> None:
+        """Those who waited too long go first; where they cannot start, what they will need is reserved."""
+        wait = self.work.state.policy.reserve_after
+        if wait is None:
+            return
+        patient: list[tuple[Entry, Branch, Line]] = []
+        for branch, queue in self.work.index.queues.items():
+            for line in queue.lines.values():
+                for entry in line.entries:
+                    if entry[1] + wait > self.work.now:
+                        self.work.wakes.append(entry[1] + wait)
+                    elif not line.grows:
+                        patient.append((entry, branch, line))
+        patient.sort(key=lambda item: (item[0], item[1].name))
+        for entry, branch, line in patient:
+            if len(self.work.reservations) >= self.work.state.policy.reservations:
+                break
+            if self.judge.consider(branch, line, entry) is not Verdict.MOVED and not self.work.holds_room(entry[2]):
+                self._reserve(branch, line, self.work.state.standings[entry[2]])
+
+    def _reserve(self, branch: Branch, line: Line, standing: Standing) -> None:
+        need = self.work.demand(line.shape, standing.workload.project)
+        if need.units and all(step.project.cap is None or need.units <= step.project.cap for step in branch.path):
+            made = reserve_for(self.work.state, self.work.draft, standing, line.shape, self.work.now, self.work.busy)
+            if made is not None:
+                self.work.reservations.append(made)
+                self.work.look_again()
+                if made.at is not None:
+                    self.work.wakes.append(made.at)
+
+    def run(self) -> None:
+        """Inside the guarantee first, then everybody."""
+        index = self.work.index
+        index.memory.refresh(index.masks)
+        due = [self._turn(branch, queue) for branch, queue in index.queues.items()]
+        turns = Turns(index.tree, [turn for turn in due if turn is not None])
+        turns.each(self._first_round)
+        turns.again()
+        turns.each(self._second_round)
+
+    def _turn(self, branch: Branch, queue: Queue) -> Turn | None:
+        """The lines of a project that could move: pods of a size some node has, or hope of taking back."""
+        if admit.on_hold(branch):
+            return None
+        if branch.project.strict:
+            return Turn(branch, list(queue.lines.values()))
+        unfit = self.work.index.memory.is_unfit
+        lines: dict[Line, None] = {}
+        for size, group in queue.by_size.items():
+            if self.work.is_live(size):
+                lines.update((line, None) for line in group if not unfit(line.shape))
+        if self.work.state.policy.evictions and len(lines) < len(queue.lines):
+            lowest = min(branch.priorities, default=None)
+            others = self.hope.others(branch)[0]
+            for priority, group in queue.by_priority.items():
+                if others or self.work.index.masks.leaving or (lowest is not None and priority > lowest):
+                    lines.update(
+                        (line, None)
+                        for line in group
+                        if line not in lines and self.hope.serves(branch, line, line.entries[0])
+                    )
+        return Turn(branch, list(lines)) if lines else None
+
+    def _first_round(self, turn: Turn) -> None:
+        front = self._front(turn)
+        if front is None:
+            return
+        entry, at, line = front
+        if not self.judge.inside(turn.branch, line.shape, entry[2]):
+            turn.deferred.append((entry, at, line))
+            turn.parked = turn.branch.project.strict or self.judge.fits_now(line, entry)
+            return
+        self._act(turn, entry, at, line)
+
+    def _second_round(self, turn: Turn) -> None:
+        front = self._front(turn)
+        if front is not None:
+            self._act(turn, *front)
+
+    def _front(self, turn: Turn) -> tuple[Entry, int, Line] | None:
+        """The first entry that could still move; lines whose pods no node could take any more, and which have no hope
+        of taking back, are dropped on the way."""
+        while turn.heap:
+            entry, at, line = turn.next()
+            if turn.branch.project.strict or self.work.is_live(line.shape.size):
+                return entry, at, line
+            if self.hope.serves(turn.branch, line, entry):
+                return entry, at, line
+        return None
+
+    def _act(self, turn: Turn, entry: Entry, at: int, line: Line) -> None:
+        if turn.blocked and self._may_use(line, entry) & turn.blocked:
+            turn.go_on(at, line)
+            return
+        verdict = self.judge.consider(turn.branch, line, entry)
+        if verdict is not Verdict.REFUSED:
+            turn.go_on(at, line)
+        elif turn.branch.project.strict:
+            turn.blocked |= self._may_use(line, entry)
+
+    def _may_use(self, line: Line, entry: Entry) -> int:
+        """Nodes that a strict queue keeps for whoever is ahead."""
+        found = 0
+        project = self.work.state.standings[entry[2]].workload.project
+        for (ask, where), pods in zip(line.shape.roles, line.shape.wanted, strict=True):
+            if pods:
+                nodes = self.work.index.masks.allowed(where, project)
+                found |= nodes & ~self.work.index.masks.bare if ask.on_gpu else nodes
+        return found
