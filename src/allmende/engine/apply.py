@@ -186,7 +186,7 @@ def _grow(state: State, entry: Grow) -> None:
 
 
 def _evict(state: State, entry: Evict) -> None:
-    life.evict(state, state.standings[entry.workload], set(entry.pods), entry.at, entry.cause)
+    life.evict(state, state.standings[entry.workload], set(entry.pods), entry.at, entry.cause, entry.claimant)
 
 
 def _hold(state: State, entry: Hold) -> None:

@@ -32,10 +32,10 @@ class Claims:
         memo = (branch, shape, workload.priority)
         if memo in self._unclaimable and not line.grows and not self.work.index.masks.windows:
             return False
-        claimant = Claimant(self.work.herd, branch, workload.priority, need.units, model)
+        claimant = Claimant(self.work.herd, branch, workload.priority, need.units, model, workload.id)
         answer = self._hunt(claimant, branch, line, standing, need) if claimant.anybody else None
         if answer is None:
-            if not line.grows:
+            if not line.grows and not claimant.has_taken:
                 self._unclaimable.add(memo)
                 self._remember(claimant, memo, standing)
             return False
@@ -74,7 +74,7 @@ class Claims:
         need = self.work.demand(shape, workload.project)
         if over_cap(branch, need, model) is not None:
             return False
-        claimant = Claimant(self.work.herd, branch, workload.priority, need.units, model)
+        claimant = Claimant(self.work.herd, branch, workload.priority, need.units, model, workload.id)
         if not claimant.anybody:
             return False
         usable = self.work.index.masks.every & ~(self.work.ban(standing) | self.work.not_model(model))

@@ -33,7 +33,7 @@ def groups(claimant: Claimant, room: Room, *, local: bool, without: frozenset[st
         if name in found or name in without or not herd.running(name):
             continue
         extra, whole = herd.of(name)
-        if not claimant.may_take(whole.workload, whole.branch):
+        if not claimant.may_take(whole.workload, whole.branch) or claimant.took(name):
             continue
         slack = UNBOUNDED if whole.branch is claimant.branch else claimant.slack(whole.branch)
         if slack <= 0:

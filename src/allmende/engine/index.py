@@ -34,6 +34,7 @@ class Index:
     __slots__ = (
         "arrays",
         "ends",
+        "gave_way",
         "leaving_of",
         "masks",
         "memory",
@@ -64,6 +65,7 @@ class Index:
         self.unbound: dict[str, None] = {}
         self.suspects: dict[str, None] = {}
         self.arrays: dict[str, int] = {}
+        self.gave_way: dict[str, int] = {}
         self.leaving_of: dict[str, int] = {}
         self.touched: dict[str, None] = {}
         self.ends: list[tuple[int, str, int]] = []
@@ -99,7 +101,7 @@ class Index:
         other.masks = self.masks.fork(list(other.rooms.values()))
         other.shapes = self.shapes
         other.queues = {other.tree.branches[b.name]: queue.fork() for b, queue in self.queues.items()}
-        for name in ("parked", "short", "over", "unbound", "suspects", "arrays", "leaving_of", "touched"):
+        for name in ("parked", "short", "over", "unbound", "suspects", "arrays", "gave_way", "leaving_of", "touched"):
             setattr(other, name, dict(getattr(self, name)))
         other.waited_for = {name: dict(ids) for name, ids in self.waited_for.items()}
         other.ends = list(self.ends)
@@ -244,6 +246,12 @@ class Index:
             branch.priorities[workload.priority] = count
         else:
             del branch.priorities[workload.priority]
+        if standing.gave_way_to:
+            count = self.gave_way.get(standing.gave_way_to, 0) + sign
+            if count:
+                self.gave_way[standing.gave_way_to] = count
+            else:
+                del self.gave_way[standing.gave_way_to]
         users = branch.user_running
         users[workload.user] = users.get(workload.user, 0) + sign
         if workload.throttle:

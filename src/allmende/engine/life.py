@@ -86,14 +86,14 @@ def grow(state: State, standing: Standing, pods: tuple[Pod, ...], at: int) -> No
     index.enter(state, new)
 
 
-def evict(state: State, standing: Standing, ids: set[PodId], at: int, cause: Cause) -> None:
+def evict(state: State, standing: Standing, ids: set[PodId], at: int, cause: Cause, claimant: str = "") -> None:
     """Pods are told to go; a workload left without any is queued again, with its first time of submission."""
     taken = [pod for pod in standing.pods if pod.id in ids]
     if not taken:
         return
     note_use(state, standing.workload.project, at)
     _let_leave(state, standing.workload, taken, at)
-    _without(state, standing, taken, at, evicted=cause is not Cause.SHRINK)
+    _without(state, standing, taken, at, evicted=cause is not Cause.SHRINK, claimant=claimant)
 
 
 def lose(state: State, name: str, ids: Iterable[PodId], at: int) -> None:
@@ -198,12 +198,14 @@ def _without(
     at: int,
     *,
     evicted: bool = False,
+    claimant: str = "",
     wanted: tuple[int, ...] | None = None,
 ) -> None:
     """The standing after pods were taken from it (their rooms are already counted)."""
     gone_ids = {pod.id for pod in taken}
     left = tuple(pod for pod in standing.pods if pod.id not in gone_ids)
-    new = replace(standing, pods=left, evictions=standing.evictions + evicted)
+    gave_way_to = claimant or standing.gave_way_to
+    new = replace(standing, pods=left, evictions=standing.evictions + evicted, gave_way_to=gave_way_to)
     if wanted is not None:
         new = want(new, wanted)
     if not left:

@@ -270,7 +270,8 @@ class Hunt:
         return found >= pods
 
     def _one_pod(self, claimant: Claimant, workload: Workload, shape: Shape, ask: Ask, mask: int) -> Answer | None:
-        key = (claimant.branch, claimant.priority, claimant.units, claimant.model, shape, mask)
+        own = claimant.name if claimant.has_taken else ""
+        key = (claimant.branch, claimant.priority, claimant.units, claimant.model, shape, mask, own)
         ranking = self._rankings.get(key)
         if ranking is None:
             ranking = self._rankings[key] = Ranking(claimant, self.draft, ask, mask)

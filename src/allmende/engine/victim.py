@@ -137,10 +137,13 @@ class Claimant:
     `even_shares` are the two optional rules of the policy.
     """
 
-    __slots__ = ("_may", "_slack", "branch", "capped", "herd", "inside", "model", "policy", "priority", "sure", "units")
+    __slots__ = ("_may", "_slack", "branch", "capped", "herd", "inside", "model", "name", "policy", "priority", "sure", "units")
 
-    def __init__(self, herd: Herd, branch: Branch, priority: int, units: int, model: str) -> None:
+    def __init__(
+        self, herd: Herd, branch: Branch, priority: int, units: int, model: str, name: str = ""
+    ) -> None:
         self.herd = herd
+        self.name = name
         self.branch = branch
         self.priority = priority
         self.units = units
@@ -212,6 +215,15 @@ class Claimant:
             return False
         return workload.priority < self.priority if self.by_priority(branch) else True
 
+    @property
+    def has_taken(self) -> bool:
+        """Whether somebody that runs has given way to it before: nobody does so twice for the same claimant."""
+        return self.name in self.herd.state.index.gave_way
+
+    def took(self, name: str) -> bool:
+        """Whether this workload has given way to the claimant before."""
+        return self.has_taken and self.herd.state.standings[name].gave_way_to == self.name
+
     def may_take_from(self, branch: Branch) -> bool:
         """Whether another project's work can be a victim at all."""
         found = self._may.get(branch)
@@ -259,6 +271,8 @@ class Claimant:
                     freed[branch, ""] = freed.get((branch, ""), 0) + units
                     freed[branch, model or "-"] = freed.get((branch, model or "-"), 0) + units
         if self.capped and not self._under_caps(freed):
+            return False
+        if self.has_taken and any(self.took(victim.name) for group in others.values() for victim in group):
             return False
         return all(self._gives(branch, group, freed) for branch, group in others.items())
 

@@ -26,6 +26,7 @@ class Standing(Struct, frozen=True):
     of one share it, so that no pod ever has the identity of one that left. `pods`: what it holds now.
     `bound`: they were seen running. `grow_since`: when more pods were asked for (None = with the
     submit). `checkpoint`: moment up to which its work is safe. `survivors_since`: since when it runs short.
+    `gave_way_to`: for whom it was evicted last; never for the same one again.
     """
 
     workload: Workload
@@ -43,6 +44,7 @@ class Standing(Struct, frozen=True):
     evictions: int = 0
     first_started: int | None = None
     least: tuple[int, ...] = ()
+    gave_way_to: str = ""
 
     def holds_together(self, pods: tuple[Pod, ...]) -> bool:
         """Whether these pods are enough for the gang: its minimum in all, and every role's."""

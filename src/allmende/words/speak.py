@@ -1,4 +1,4 @@
-"""What the engine finds, decides and hears, as text. A missing figure shows as '?', for no sentence may stop the loop."""
+"""What the engine finds, decides and hears, as text. A missing figure is '?': no sentence may stop the loop."""
 
 from collections.abc import Iterable, Mapping
 from string import Formatter
