@@ -6,8 +6,8 @@ from allmende.engine.admit import Demand, over_cap
 from allmende.engine.hope import Hope
 from allmende.engine.line import Line
 from allmende.engine.place import Site
-from allmende.engine.preempt import Answer
 from allmende.engine.room import HELD
+from allmende.engine.search import Answer
 from allmende.engine.shape import Shape
 from allmende.engine.tree import Branch
 from allmende.engine.victim import Claimant, Victim
@@ -41,7 +41,7 @@ class Claims:
             return False
         if not answer.victims and not claimant.sure:
             return False  # those who leave already make room; a borrower has no right to have it kept
-        self._take_victims(workload, answer)
+        self._take_victims(workload, answer, claimant.inside > 0)
         pods = self._held_places(shape, standing, answer)
         pods += self.more(branch, standing, shape, pods, model)
         self.work.made.append(Hold(self.work.now, workload.id, tuple(pods)))
@@ -83,7 +83,7 @@ class Claims:
         answer = self.work.hunt.find(claimant, workload, shape, usable)
         if answer is None or (not answer.victims and not claimant.sure) or (not workload.borrow and not claimant.sure):
             return False
-        self._take_victims(workload, answer)
+        self._take_victims(workload, answer, claimant.inside > 0)
         made += self._held_places(shape, standing, answer, have)
         return True
 
@@ -109,7 +109,7 @@ class Claims:
                 return None
         return answer
 
-    def _take_victims(self, workload: Workload, answer: Answer) -> None:
+    def _take_victims(self, workload: Workload, answer: Answer, inside: bool) -> None:
         victims = answer.victims
         self.work.searches.append(answer.search)
         self.hope.taken()
@@ -122,11 +122,16 @@ class Claims:
             for pod in pods:
                 self.work.draft.evict(pod, group[0].workload)
                 self.work.hunt.improved.append(self.work.index.rooms[pod.node].pos)
-            cause = Cause.PRIORITY if group[0].workload.project == workload.project else Cause.RECLAIM
+            cause = self._cause(workload, group[0].workload, inside)
             self.work.made.append(Evict(self.work.now, name, tuple(pod.id for pod in pods), cause, workload.id))
             self.work.herd.spare(name)
             self.work.busy.add(name)
             self.work.give_up_hold(name)
+
+    def _cause(self, claimant: Workload, victim: Workload, inside: bool) -> Cause:
+        if claimant.project == victim.project:
+            return Cause.PRIORITY
+        return Cause.RECLAIM if inside else Cause.FAIR_SHARE
 
     def _held_places(
         self, shape: Shape, standing: Standing, answer: Answer, have: tuple[Pod, ...] | None = None

@@ -18,7 +18,8 @@ class Verdict(Enum):
     """What became of one consideration."""
 
     MOVED = "moved"  # started, grown, or room is held for it
-    PASSED = "passed"  # this one cannot; its likes may
+    PASSED = "passed"  # this one is not to be considered now; its likes are
+    ALONE = "alone"  # refused, for its own time limit perhaps; its likes may fit
     REFUSED = "refused"  # none of its line can
 
 
@@ -53,7 +54,7 @@ class Considerations:
         for model in models:
             if self.claims.claim(branch, line, standing, need, model):
                 return Verdict.MOVED
-        return Verdict.PASSED if self.work.reservations or self.work.index.masks.windows else Verdict.REFUSED
+        return Verdict.ALONE if self.work.reservations or self.work.index.masks.windows else Verdict.REFUSED
 
     def _start(self, branch: Branch, line: Line, standing: Standing, need: admit.Demand, model: str) -> bool:
         workload, shape = standing.workload, line.shape

@@ -149,6 +149,8 @@ def _search(claimant: Claimant, draft: Draft, room: Room, ask: Ask, count: int, 
             if victim.name in whole or (victim.whole and victim.name in taken):
                 continue
             heappush(heap, (price((*victims, victim)), nxt, (*chosen, nxt)))
+    if heap:
+        claimant.herd.cut += 1
     return None
 
 

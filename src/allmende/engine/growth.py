@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from allmende.engine.admit import on_hold, over_daily
 from allmende.engine.line import Entry
 from allmende.engine.place import Site
 from allmende.engine.shape import Shape
@@ -48,6 +49,8 @@ def _wishes(work: Pass) -> list[Wish]:
                 Wish(branch, work.order(began.name), standing, began.shape, tuple(began.pods), standing.attempt + 2)
             )
     for branch, queue in index.queues.items():
+        if on_hold(branch) or over_daily(work.state, branch, work.now) is not None:
+            continue
         for line in queue.lines.values():
             if line.grows and line.shape.elastic and line.grows not in work.busy and work.is_live(line.shape.size):
                 standing = work.state.standings[line.grows]

@@ -32,7 +32,7 @@ class Hope:
             found = self._gifts[branch] = (UNBOUNDED if self._may_claim(branch) else 0, object())
         if found is None:
             claimant = Claimant(self.work.herd, branch, max(branch.priorities, default=0), 0, "")
-            found = self.work.hunt.from_others(claimant) if self._may_claim(branch) else (0, ())
+            found = self.work.hunt.ground.from_others(claimant) if self._may_claim(branch) else (0, ())
             if found[1] or any(step.project.cap is not None for step in branch.path):
                 found = (found[0], (found[1], *(step.use for step in branch.path)))
             self._gifts[branch] = found
@@ -42,15 +42,15 @@ class Hope:
         """Whether taking back could serve a line, judged by sums and by what was tried before."""
         others, whose = self.others(branch)
         memo = (branch, line.shape, priority)
-        if not line.grows and self.work.index.memory.is_hopeless(memo, whose, bool(self.work.index.masks.leaving)):
+        if not line.grows and self.work.index.memory.is_hopeless(memo, whose, bool(self.work.hunt.leaving)):
             return False
-        own = self.work.hunt.own_lower(self.work.herd, branch, priority)
+        own = self.work.hunt.ground.own_lower(self.work.herd, branch, priority)
         workload = self.work.state.standings[line.entries[0][2]].workload
         need = self.work.demand(line.shape, workload.project).units
         if not own and not others:
-            return bool(self.work.index.masks.leaving) and branch.use + need <= branch.project.guarantee
+            return bool(self.work.hunt.leaving) and branch.use + need <= branch.project.guarantee
         if self._free is None:
-            self._free = self.work.hunt.free_units(self.work.index.masks.every)
+            self._free = self.work.hunt.ground.free_units(self.work.index.masks.every)
         return own + others + self._free >= need
 
     def _may_claim(self, branch: Branch) -> bool:

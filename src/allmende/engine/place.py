@@ -125,7 +125,7 @@ class Site:
     def _extra(self, usable: int, pods: list[Pod], more: Callable[[], bool] | None) -> None:
         """Pods above the minimum, role by role, while there is room and they may be had."""
         for role, wanted in enumerate(self.shape.wanted):
-            missing = wanted - self.shape.counts[role]
+            missing = wanted - sum(pod.role == role for pod in pods)
             while missing > 0 and (more is None or more()):
                 mark, before = self.draft.mark, len(pods)
                 if not self._role(role, 1, usable, pods):
@@ -271,7 +271,7 @@ class Site:
         used = 0
         level = self.shape.spread
         for role in self._order():
-            ask, where = self.shape.roles[role]
+            _, where = self.shape.roles[role]
             for _ in range(self.shape.counts[role]):
                 mask = self.masks.allowed(where, self.workload.project) & usable & ~used
                 mark = len(pods)

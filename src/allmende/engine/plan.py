@@ -18,8 +18,8 @@ from allmende.engine.consider import Considerations
 from allmende.engine.growth import grow_elastic
 from allmende.engine.held import Held
 from allmende.engine.hope import Hope
-from allmende.engine.preempt import Search
 from allmende.engine.rounds import Rounds
+from allmende.engine.search import Search
 from allmende.engine.state import State
 from allmende.engine.upkeep import next_wake
 from allmende.engine.work import Pass
@@ -50,4 +50,4 @@ def plan(state: State, now: int) -> Plan:
     finally:
         work.close()
     moments = next_wake(state, now) + work.wakes
-    return Plan(work.decisions(), min(moments, default=None), tuple(work.searches))
+    return Plan(work.decisions(), min(moments, default=None), (*work.searches, *work.hunt.given_up))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -110,14 +111,12 @@ def _other_model(trial: Trial, workload: Workload) -> Iterator[Remedy]:
         return
     there = {room.node.model for room in trial.fork.index.rooms.values() if room.node.model}
     for model in sorted(there - wished, key=order_key):
-        changed = _with_roles(
-            workload,
-            lambda role, m=model: replace(
-                role, where=replace(role.where, models=(m,)) if role.where.models else role.where
-            ),
-        )  # type: ignore[misc]
-        if trial.starts(changed):
+        if trial.starts(_with_roles(workload, partial(_on_model, model))):
             yield Remedy(Change.OTHER_MODEL, {"asked": "/".join(sorted(wished)), "model": model})
+
+
+def _on_model(model: str, role: Role) -> Role:
+    return replace(role, where=replace(role.where, models=(model,))) if role.where.models else role
 
 
 def _wider_level(trial: Trial, workload: Workload) -> Iterator[Remedy]:

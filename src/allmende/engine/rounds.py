@@ -32,7 +32,7 @@ class Rounds:
                 for entry in line.entries:
                     if entry[1] + wait > self.work.now:
                         self.work.wakes.append(entry[1] + wait)
-                    elif not line.grows:
+                    elif not line.grows and not admit.on_hold(branch):
                         patient.append((entry, branch, line))
         patient.sort(key=lambda item: (item[0], item[1].name))
         for entry, branch, line in patient:
@@ -76,7 +76,7 @@ class Rounds:
             lowest = min(branch.priorities, default=None)
             others = self.hope.others(branch)[0]
             for priority, group in queue.by_priority.items():
-                if others or self.work.index.masks.leaving or (lowest is not None and priority > lowest):
+                if others or self.work.hunt.leaving or (lowest is not None and priority > lowest):
                     lines.update(
                         (line, None)
                         for line in group
@@ -118,7 +118,7 @@ class Rounds:
         verdict = self.judge.consider(turn.branch, line, entry)
         if verdict is not Verdict.REFUSED:
             turn.go_on(at, line)
-        elif turn.branch.project.strict:
+        if turn.branch.project.strict and verdict in (Verdict.REFUSED, Verdict.ALONE):
             turn.blocked |= self._may_use(line, entry)
 
     def _may_use(self, line: Line, entry: Entry) -> int:

@@ -80,6 +80,7 @@ class Herd:
         self.state = state
         self.now = now
         self.spared: set[str] = set()
+        self.cut = 0  # searches that ended because their steps were spent
         self._leaving = {pod_id[0] for pod_id in state.leaving}
         self._found: dict[str, tuple[list[Victim], Victim]] = {}
         levels = sorted({p for b in state.index.tree.branches.values() for p in b.priorities})
@@ -137,11 +138,22 @@ class Claimant:
     `even_shares` are the two optional rules of the policy.
     """
 
-    __slots__ = ("_may", "_slack", "branch", "capped", "herd", "inside", "model", "name", "policy", "priority", "sure", "units")
+    __slots__ = (
+        "_may",
+        "_slack",
+        "branch",
+        "capped",
+        "herd",
+        "inside",
+        "model",
+        "name",
+        "policy",
+        "priority",
+        "sure",
+        "units",
+    )
 
-    def __init__(
-        self, herd: Herd, branch: Branch, priority: int, units: int, model: str, name: str = ""
-    ) -> None:
+    def __init__(self, herd: Herd, branch: Branch, priority: int, units: int, model: str, name: str = "") -> None:
         self.herd = herd
         self.name = name
         self.branch = branch

@@ -9,9 +9,10 @@ from allmende.engine.account import mean_life, midnight, settled
 from allmende.engine.draft import Draft
 from allmende.engine.mask import bits
 from allmende.engine.place import Site
-from allmende.engine.preempt import Hunt, Search
+from allmende.engine.preempt import Hunt
 from allmende.engine.reservation import Reservation
 from allmende.engine.room import HELD
+from allmende.engine.search import Search
 from allmende.engine.shape import Shape, Size
 from allmende.engine.state import State
 from allmende.engine.tree import Branch

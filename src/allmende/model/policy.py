@@ -41,4 +41,4 @@ class Policy(Struct, frozen=True, gc=False):
     borrowers_evict: bool = False
     half_life: int | None = None
     utc_offset: int = 0
-    search_steps: int = 400
+    search_steps: int = 2000

@@ -1,0 +1,160 @@
+"""Victims for a gang of equal pods.
+
+A min-plus sum of the nodes' offers (only the q cheapest nodes of each count can matter for q pods) is exact for victims
+that stand on one node each. Around it a best-first search forces out gangs on several nodes, and leaves out victims
+where a sum would cut into a guarantee. It is bounded in counted steps; what it could not prove is said.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from allmende.engine.curve import Offer, cheapest, groups
+from allmende.engine.draft import Draft
+from allmende.engine.mask import bits
+from allmende.engine.search import Answer, Search, cheapest_devices
+from allmende.engine.victim import FREE, Claimant, Price, Victim, add, price
+from allmende.model.request import Ask
+from allmende.model.units import GPU
+from allmende.model.workload import Workload
+
+
+class Gang:
+    """Victims for a gang of equal pods: an exact sum of node offers inside a bounded best-first search."""
+
+    def __init__(
+        self, draft: Draft, claimant: Claimant, workload: Workload, ask: Ask, pods: int, mask: int, most: int
+    ) -> None:
+        self.draft = draft
+        self.most = most
+        self.claimant = claimant
+        self.workload = workload
+        self.ask = ask
+        self.pods = pods
+        self.mask = mask
+        self.steps = 0
+        self._offers: dict[tuple[int, int, frozenset[str]], list[Offer | None]] = {}
+
+    def solve(self) -> Answer | None:
+        """Best first over (gangs forced out, victims left out)."""
+        herd, draft = self.claimant.herd, self.draft
+        spanning = self._spanning()
+        floor = herd.floor(self._must_free())
+        best: Answer | None = None
+        heap: list[tuple[Price, tuple[int, ...], tuple[str, ...]]] = [((floor, ()), (), ())]
+        seen: set[tuple[tuple[int, ...], tuple[str, ...]]] = {((), ())}
+        while heap and self.steps < self.most:
+            least, forced, without = heappop(heap)
+            if best is not None and least >= best.price:
+                return self._done(best, best.price, True)
+            self.steps += 1
+            gangs = tuple(spanning[i] for i in forced)
+            mark = draft.mark
+            for victim in gangs:
+                for pod in victim.pods:
+                    draft.evict(pod, victim.workload)
+            found = self._sum({victim.name for victim in gangs}, frozenset(without))
+            draft.back(mark)
+            children: list[tuple[Price, tuple[int, ...], tuple[str, ...]]] = []
+            if found is not None:
+                offer, nodes = found
+                victims = (*gangs, *offer[1])
+                worth = add(price(gangs), offer[0])
+                if self.claimant.legal(victims):
+                    if best is None or worth < best.price:
+                        best = Answer(
+                            worth, victims, nodes, Search(self.workload.id, herd.gpu_units(worth[0]), 0, 0, False)
+                        )
+                else:
+                    children += [(worth, forced, tuple(sorted({*without, v.name}))) for v in offer[1]]
+            if not without:
+                for nxt in range(forced[-1] + 1 if forced else 0, len(spanning)):
+                    base = price((*gangs, spanning[nxt]))
+                    if best is None or base < best.price:
+                        children.append((max(base, (floor, ())), (*forced, nxt), ()))
+            for child in children:
+                if child[1:] not in seen:
+                    seen.add(child[1:])
+                    heappush(heap, child)
+        return self._done(best, heap[0][0] if heap else None, not heap) if best is not None else None
+
+    def _done(self, best: Answer, least: Price | None, exact: bool) -> Answer:
+        herd = self.claimant.herd
+        bound = best.search.units if exact or least is None else min(best.search.units, herd.gpu_units(least[0]))
+        return Answer(
+            best.price, best.victims, best.nodes, Search(self.workload.id, best.search.units, bound, self.steps, exact)
+        )
+
+    def _spanning(self) -> list[Victim]:
+        """Workloads on more than one node, any of them usable, that may go whole; cheapest first."""
+        rooms = self.draft.index.masks.rooms
+        found: dict[str, Victim] = {}
+        for pos in bits(self.mask):
+            for _, whole in groups(self.claimant, rooms[pos], local=False):
+                if whole is not None and len({pod.node for pod in whole.pods}) > 1:
+                    found[whole.name] = whole
+        return sorted(found.values(), key=lambda v: (v.key, v.name))
+
+    def _must_free(self) -> int:
+        """GPU units that any answer evicts at least."""
+        if not self.ask.whole:
+            return 0
+        rooms = self.draft.index.masks.rooms
+        have = spare = 0
+        for pos in bits(self.mask):
+            room = rooms[pos]
+            free = sum(room.left_later(d) == GPU for d in range(len(room.sound)))
+            have += free // self.ask.whole
+            spare = max(spare, free % self.ask.whole)
+        devices = max(0, self.pods - have) * (self.ask.whole - spare)
+        return cheapest_devices([rooms[pos] for pos in bits(self.mask)], devices)
+
+    def _node_offers(self, pos: int, forced: set[str], without: frozenset[str]) -> list[Offer | None]:
+        room = self.draft.index.masks.rooms[pos]
+        touched = without & {pod.workload for pod in room.pods.values()} if without else without
+        key = (pos, room.stamp if forced else -1, touched)
+        found = self._offers.get(key)
+        if found is None:
+            most = min(self.pods, len(room.sound) // self.ask.whole) if self.ask.whole else self.pods
+            given = groups(self.claimant, room, local=True, without=without | forced)
+            found = self._offers[key] = cheapest(self.claimant, self.draft, room, self.ask, most, given)
+        return found
+
+    def _sum(self, forced: set[str], without: frozenset[str]) -> tuple[Offer, tuple[tuple[int, int], ...]] | None:
+        """Min-plus over nodes: the cheapest way to place all pods with local victims alone."""
+        offers: dict[int, list[Offer | None]] = {}
+        touched = {pod.node for name in forced for pod in self.claimant.herd.of(name)[1].pods}
+        rooms = self.draft.index.masks.rooms
+        for pos in bits(self.mask):
+            offers[pos] = self._node_offers(pos, forced if rooms[pos].node.name in touched else set(), without)
+        kept: set[int] = set()
+        for count in range(1, max((len(o) for o in offers.values()), default=1)):
+            ranked = sorted((o[count][0], pos) for pos, o in offers.items() if count < len(o) and o[count] is not None)  # type: ignore[index]
+            kept.update(pos for _, pos in ranked[: self.pods])
+        best: list[tuple[Price, tuple[tuple[int, int], ...]] | None] = [(FREE, ())] + [None] * self.pods
+        for pos in sorted(kept):
+            best = self._add_node(best, pos, offers[pos])
+        last = best[self.pods]
+        if last is None:
+            return None
+        victims = tuple(victim for pos, count in last[1] for victim in offers[pos][count][1])  # type: ignore[index]
+        return (last[0], victims), last[1]
+
+    def _add_node(
+        self, best: list[tuple[Price, tuple[tuple[int, int], ...]] | None], pos: int, offers: list[Offer | None]
+    ) -> list[tuple[Price, tuple[tuple[int, int], ...]] | None]:
+        made = best[:]
+        for count in range(1, len(offers)):
+            offer = offers[count]
+            if offer is None:
+                continue
+            key = offer[0][0]
+            for before in range(self.pods - count + 1):
+                base = best[before]
+                there = made[before + count]
+                if base is None or (there is not None and base[0][0] + key > there[0][0]):
+                    continue
+                worth = add(base[0], offer[0])
+                if there is None or worth < there[0]:
+                    made[before + count] = (worth, (*base[1], (pos, count)))
+        return made
