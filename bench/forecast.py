@@ -1,11 +1,16 @@
-"""How good the start intervals are: `python -m bench.forecast [--quick]`, on the Philly trace through the real engine.
+"""How good the start intervals are: `python -m bench.forecast [--quick] [--unseen]`.
 
-Two settings, 1,024 GPUs: submits 7 times as dense (load about 2.6) and 2.7 times (about 1). Nothing is evicted (the
+The Philly trace through the real engine. Two settings, 1,024 GPUs: submits 7 times as dense (load about 2.6) and 2.7 times (about 1). Nothing is evicted (the
 trace knows no checkpoints), all virtual clusters have equal guarantees. Once a day of the cluster's clock everybody
 who waits gets a forecast from what is known then. Forecasts of the first half of the trace teach the calibration,
 which is frozen at the half; those of the second half are scored against the true starts, which are played to the end.
 Baseline: 10 and 90 % of past waits by owner and size, of what had started by then, in two readings (plain, and of
 waits longer than the one so far); the bar is held against the better.
+
+What is frozen at the half is what was learnt. The form of the method (the scale of the fourth root, how classes of
+history are mixed, the errors expected before any were seen) was chosen on this trace by people who saw scores of its
+second half in a prototype. `--unseen` therefore adds a setting that was never looked at while that was done: 4 times
+as dense, guarantees by demand. It is held to no bar.
 
 `--quick`: every fourth job on a quarter of the nodes, scored at fewer moments. Fewer and more alike cases: its
 figures scatter more than those of the whole.
@@ -19,6 +24,7 @@ import sys
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +55,7 @@ from allmende.model.span import DAY, HOUR
 from allmende.model.standing import Phase, Standing
 from allmende.model.tenancy import Project
 from allmende.model.units import GPU
-from allmende.sim.replay import PER_NODE, cluster, faster, workload_of
+from allmende.sim.replay import PER_NODE, cluster, faster, guarantees, workload_of
 from allmende.sim.traces.philly import read_jobs
 from allmende.sim.traces.table import Job
 from allmende.sim.world import Entry, Observer, World
@@ -58,6 +64,7 @@ from bench.result import Row, report
 
 GPUS = 1024
 SPEEDS = (7.0, 2.7)
+UNSEEN = 4.0
 CASES = 3_000  # scored of each setting, about
 LEAST_CASES = 2_000  # the issue's
 LEARNT = 1_000  # forecasts of one moment that are kept to learn from
@@ -103,8 +110,8 @@ def score(bounds: Sequence[tuple[int, int]], true: Sequence[int]) -> Score:
 class Trial(Observer):
     """One setting: the trace is played once; at each moment what is known then makes a forecast."""
 
-    def __init__(self, jobs: Sequence[Job], gpus: int, every: int, sample: int) -> None:
-        self.jobs, self.gpus, self.every, self.sample = jobs, gpus, every, sample
+    def __init__(self, jobs: Sequence[Job], gpus: int, every: int, sample: int, *, by_demand: bool = False) -> None:
+        self.jobs, self.gpus, self.every, self.sample, self.by_demand = jobs, gpus, every, sample, by_demand
         self.last = max(job.submit for job in jobs)
         self.starts: dict[str, int] = {}
         self.past: list[Foretold] = []
@@ -135,9 +142,12 @@ class Trial(Observer):
         yield PolicySet(0, Policy(evictions=False))
         for node in cluster(self.gpus):
             yield NodeSet(0, node)
-        names = sorted({job.project for job in self.jobs})
-        for name in names:
-            yield ProjectSet(0, Project(name, guarantee=self.gpus // len(names) * GPU))
+        asked = dict.fromkeys(sorted({job.project for job in self.jobs}), 0)
+        for job in self.jobs:
+            asked[job.project] += job.units * (job.duration or 0)
+        given = guarantees(asked, self.gpus) if self.by_demand else dict.fromkeys(asked, self.gpus // len(asked))
+        for name, gpus in given.items():
+            yield ProjectSet(0, Project(name, guarantee=gpus * GPU, weight=Fraction(gpus or 1)))
 
     def settled(self, world: World, entries: Sequence[Entry], until: int) -> None:
         """Note the starts, and keep the first state with REFRESH_PENDING waiting."""
@@ -303,7 +313,7 @@ def refresh(trial: Trial) -> tuple[float, int]:
 
 
 def rows_of(speed: float, trial: Trial, quick: bool) -> list[Row]:
-    """The figures of one setting, with their bars."""
+    """The figures of one setting, with their bars; those of a setting by demand are held to none."""
     found = trial.scores()
     ours = found[WAYS[0]]
     plain = min(found[WAYS[3]].score, found[WAYS[4]].score)
@@ -318,6 +328,8 @@ def rows_of(speed: float, trial: Trial, quick: bool) -> list[Row]:
         Row(f"{name}mean interval score (h)", ours.score, peer=plain, bar=most, ok=ours.score <= most),
         Row(f"{name}  better than the baseline by", 1 - ours.score / plain, bar=GAIN),
     ]
+    if trial.by_demand:
+        rows = [Row(f"unseen {row.name}", row.ours, row.peer) for row in rows]
     for way in WAYS:
         one = found[way]
         figures = f"{one.held:.3f}, {one.width:.1f}, {one.score:.1f}"
@@ -343,23 +355,26 @@ def facts_of(trial: Trial) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.forecast", description="Score the forecast of start times.")
     parser.add_argument("--quick", action="store_true", help="every fourth job on a quarter of the nodes")
-    quick = parser.parse_args().quick
+    parser.add_argument("--unseen", action="store_true", help="one setting more, which the method was not made on")
+    arguments = parser.parse_args()
+    quick = arguments.quick
     folder = Path(os.environ.get("ALLMENDE_SHARED", "../shared")) / "data" / "philly"
     jobs, _ = read_jobs(str(folder), PER_NODE)
     rows, facts = [], {}
-    seconds = runs = 0.0
-    for speed in SPEEDS:
+    seconds, runs = 0.0, 0
+    for speed in (*SPEEDS, *([UNSEEN] if arguments.unseen else [])):
         say(f"x{speed:g}")
         dense = faster(jobs[::4] if quick else jobs, speed)
-        days = max(job.submit for job in dense) // DAY
-        trial = Trial(dense, GPUS // 4 if quick else GPUS, DAY, CASES // (4 if quick else 1) * 2 // int(days))
+        scored = max(job.submit for job in dense) // DAY // 2
+        cases = CASES // (4 if quick else 1) // scored
+        trial = Trial(dense, GPUS // 4 if quick else GPUS, DAY, cases, by_demand=speed == UNSEEN)
         trial.play()
         rows += rows_of(speed, trial, quick)
         facts[f"x{speed:g}"] = facts_of(trial)
-        if trial.crowded is not None:
+        if speed in SPEEDS and trial.crowded is not None:
             seconds, runs = refresh(trial)
     scale = machine.factor()
-    name = f"refresh of {REFRESH_PENDING:,} waiting, {runs:.0f} futures (s)"
+    name = f"refresh of {REFRESH_PENDING:,} waiting, {runs} futures (s)"
     rows.append(Row(name, seconds, bar=REFRESH_S * scale, ok=seconds <= REFRESH_S * scale))
     return report("forecast", rows, quick=quick, factor=scale, facts=facts)
 
