@@ -1,9 +1,10 @@
 """How good the start intervals are: `python -m bench.forecast [--quick] [--unseen]`.
 
-The Philly trace through the real engine. Two settings, 1,024 GPUs: submits 7 times as dense (load about 2.6) and 2.7 times (about 1). Nothing is evicted (the
-trace knows no checkpoints), all virtual clusters have equal guarantees. Once a day of the cluster's clock everybody
-who waits gets a forecast from what is known then. Forecasts of the first half of the trace teach the calibration,
-which is frozen at the half; those of the second half are scored against the true starts, which are played to the end.
+The Philly trace through the real engine, 1,024 GPUs, in two settings: submits 7 times as dense (load about 2.6) and
+2.7 times (about 1). Nothing is evicted (the trace knows no checkpoints), all virtual clusters have equal guarantees.
+Once a day of the cluster's clock everybody who waits gets a forecast from what is known then. Forecasts of the first
+half of the trace teach the calibration, which is frozen at the half; those of the second half are scored against the
+true starts, which are played to the end.
 Baseline: 10 and 90 % of past waits by owner and size, of what had started by then, in two readings (plain, and of
 waits longer than the one so far); the bar is held against the better.
 
@@ -12,8 +13,8 @@ history are mixed, the errors expected before any were seen) was chosen on this 
 second half in a prototype. `--unseen` therefore adds a setting that was never looked at while that was done: 4 times
 as dense, guarantees by demand. It is held to no bar.
 
-`--quick`: every fourth job on a quarter of the nodes, scored at fewer moments. Fewer and more alike cases: its
-figures scatter more than those of the whole.
+`--quick`: every fourth job on a quarter of the nodes, and a quarter as many forecasts scored. Fewer and more alike
+cases: its figures scatter more than those of the whole.
 """
 
 from __future__ import annotations
