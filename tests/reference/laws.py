@@ -4,9 +4,9 @@
   where a pod that came to a good end is not missed. Held places obey the same together with what it has.
 - **Nothing is given twice.** On every device, what runs and what is leaving takes at most one GPU, and so does what
   runs and what is held; likewise CPU, memory and pod slots of every node. A pod is in one place only.
-- **Places are legal when they are given.** The node is open to the project, of an allowed model, with the labels, with
-  no taint that is not tolerated; the slices are what the pod asked; all pods of the workload are in one domain of its
-  level; no project above it gets over its cap by it.
+- **Places are legal when they are given.** No role gets more pods than are wanted of it. The node is open to the
+  project, of an allowed model, with the labels, with no taint that is not tolerated; the slices are what the pod asked;
+  all pods of the workload are in one domain of its level; no project above it gets over its cap by it.
 - **Reclaim spares guarantees.** After an eviction for somebody's guarantee no project on the victim's path, below what
   it has in common with the claimant, is below the smaller of its guarantee and its use before.
 """
@@ -74,6 +74,12 @@ def _fits(node: Node, pods: list[tuple[Pod, Ask]], what: str) -> None:
 def places_legal(facts: Facts, decision: Start | Grow | Hold) -> None:
     """Before a decision is applied: whether its pods may stand where it puts them."""
     standing = facts.standings[decision.workload]
+    count = Counter(pod.role for pod in (*standing.pods, *decision.pods))
+    for number, wanted in enumerate(standing.wanted):
+        gets = any(pod.role == number for pod in decision.pods)
+        assert not gets or count[number] <= wanted, (
+            f"{decision.workload} gets {count[number]} of {wanted} of role {number}"
+        )
     for pod in decision.pods:
         node, role = facts.nodes[pod.node], standing.workload.roles[pod.role]
         labels = dict(node.labels)
