@@ -30,13 +30,12 @@ class Claims:
         """Take back room for the minimum of a request, and for as many of its other pods as may; False = there is none."""
         workload, shape = standing.workload, line.shape
         memo = (branch, shape, workload.priority)
-        if memo in self._unclaimable and not line.grows and not self.work.index.masks.windows:
+        if not line.grows and (memo in self._unclaimable or self.hope.known_hopeless(memo)):
             return False
         claimant = Claimant(self.work.herd, branch, workload.priority, need.units, model, workload.id)
         answer = self._hunt(claimant, branch, line, standing, need) if claimant.anybody else None
         if answer is None:
             if not line.grows and not claimant.has_taken:
-                self._unclaimable.add(memo)
                 self._remember(claimant, memo, standing)
             return False
         if not answer.victims and not claimant.sure:
@@ -92,8 +91,11 @@ class Claims:
         on the nodes in question changes."""
         policy = self.work.state.policy
         by_rule = policy.fair_share_eviction or policy.borrowers_evict
-        if not (by_rule or claimant.model or self.work.ban(standing) or self.work.reservations or self.hope.took):
-            self.work.index.memory.hopeless(memo, self.work.hunt.looked_at, self.hope.others(claimant.branch)[1])
+        if by_rule or claimant.model or self.work.reservations:
+            self._unclaimable.add(memo)  # for this pass, until something is taken back
+        elif not self.work.ban(standing):
+            whose = self.hope.others(claimant.branch)[1]
+            self.work.index.memory.hopeless(memo, self.work.hunt.looked_at, whose)
 
     def _hunt(self, claimant: Claimant, branch: Branch, line: Line, standing: Standing, need: Demand) -> Answer | None:
         workload = standing.workload
@@ -113,6 +115,7 @@ class Claims:
         victims = answer.victims
         self.work.searches.append(answer.search)
         self.hope.taken()
+        self._unclaimable.clear()
         taken: dict[str, list[Victim]] = {}
         for victim in victims:
             taken.setdefault(victim.name, []).append(victim)
@@ -121,7 +124,9 @@ class Claims:
             pods = [pod for victim in group for pod in victim.pods]
             for pod in pods:
                 self.work.draft.evict(pod, group[0].workload)
-                self.work.hunt.improved.append(self.work.index.rooms[pod.node].pos)
+                pos = self.work.index.rooms[pod.node].pos
+                self.work.hunt.improved.append(pos)
+                self.hope.freed |= 1 << pos
             cause = self._cause(workload, group[0].workload, inside)
             self.work.made.append(Evict(self.work.now, name, tuple(pod.id for pod in pods), cause, workload.id))
             self.work.herd.spare(name)

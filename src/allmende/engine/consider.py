@@ -9,6 +9,7 @@ from allmende.engine.claim import Claims
 from allmende.engine.line import Entry, Line
 from allmende.engine.shape import Shape
 from allmende.engine.tree import Branch
+from allmende.engine.victim import UNBOUNDED
 from allmende.engine.work import Pass
 from allmende.model.decision import Hold
 from allmende.model.standing import Standing
@@ -94,12 +95,13 @@ class Considerations:
         return True
 
     def inside(self, branch: Branch, shape: Shape, name: str) -> bool:
-        """Whether its project would stay within its guarantee, on some model."""
+        """Whether its project would stay within its guarantee, on some model, once its own lower priorities have gone."""
         workload = self.work.state.standings[name].workload
         need = self.work.demand(shape, workload.project)
+        _, own = self.work.herd.takable(branch, UNBOUNDED, workload.priority, own=True)
         for model in admit.models_to_try(self.work.index, branch, shape, workload.project):
             use, guarantee = branch.against(model)
-            if use + need.units <= guarantee:
+            if use - own + need.units <= guarantee:
                 return True
         return False
 

@@ -45,45 +45,20 @@ class Ground:
         return found, tuple(sign)
 
     def own_lower(self, herd: Herd, branch: Branch, priority: int) -> int:
-        """GPU units that the project's own work of lower priority holds; as good as one where it holds nothing but CPUs."""
-        known = branch.takable.get(("own", priority))
-        if known is None:
-            known = self._takable(Claimant(herd, branch, priority, 0, ""), branch, UNBOUNDED, ("own", priority))
-        return known[1] + bool(known[0])
+        """GPU units that the project's own work of lower priority holds; one more where there is any."""
+        mask, units = herd.takable(branch, UNBOUNDED, priority, own=True)
+        return units + bool(mask)
 
     def _ground_of(self, claimant: Claimant, branch: Branch) -> tuple[int, int]:
-        """One project's part of the ground. What each may lose at most is kept until its running work changes."""
+        """One project's part of the ground."""
         if branch is claimant.branch:
-            return self._takable(claimant, branch, UNBOUNDED, ("own", claimant.priority))
+            return claimant.herd.takable(branch, UNBOUNDED, claimant.priority, own=True)
         slack = claimant.slack(branch)
         if slack <= 0 or not claimant.may_take_from(branch):
             return (0, 0)
-        right = claimant.priority if claimant.by_priority(branch) else None
-        mask, units = self._takable(claimant, branch, slack, (slack, right))
+        below = claimant.priority if claimant.by_priority(branch) else None
+        mask, units = claimant.herd.takable(branch, slack, below)
         return (mask, min(units, slack))
-
-    def _takable(self, claimant: Claimant, branch: Branch, slack: int, right: tuple[object, object]) -> tuple[int, int]:
-        known = branch.takable.get(right)
-        if known is not None:
-            return known
-        index, herd = self.draft.index, claimant.herd
-        nodes: set[str] = set()
-        units = 0
-        for name in branch.workloads:
-            if not claimant.may_take(herd.state.standings[name].workload, branch):
-                continue
-            extra, whole = herd.of(name)
-            for victim in (whole,) if whole.units <= slack else extra:
-                if victim.units <= slack:
-                    units += victim.units
-                    nodes.update(pod.node for pod in victim.pods)
-        mask = 0
-        for node in nodes:
-            mask |= 1 << index.rooms[node].pos
-        if len(branch.takable) > 8:
-            branch.takable.clear()
-        branch.takable[right] = (mask, units)
-        return (mask, units)
 
     def free_units(self, usable: int) -> int:
         """GPU units that are free, or will be when the leaving have left."""

@@ -105,14 +105,17 @@ class Hunt:
     def _enough(self, claimant: Claimant, ask: Ask, pods: int, mask: int, ground: int) -> bool:
         """Whether all pods would fit if everybody went who might have to."""
         draft, rooms = self.draft, self.draft.index.masks.rooms
+        going = {  # all of them before any is taken off, since that lowers what the others may give
+            pod.id: (pod, victim.workload)
+            for pos in bits(mask & ground)
+            for surplus_here, whole in groups(claimant, rooms[pos], local=False)
+            for victim in ((whole,) if whole is not None else surplus_here)
+            for pod in victim.pods
+        }
         mark, found = draft.mark, 0
+        for pod, owner in going.values():
+            draft.evict(pod, owner)
         for pos in bits(mask):
-            if ground >> pos & 1:
-                for surplus_here, whole in groups(claimant, rooms[pos], local=False):
-                    for victim in (whole,) if whole is not None else surplus_here:
-                        for pod in victim.pods:
-                            if pod.node == rooms[pos].node.name:
-                                draft.evict(pod, victim.workload)
             found += slots(rooms[pos], ask, pods - found, later=True)
             if found >= pods:
                 break

@@ -58,7 +58,7 @@ class Ranking:
             worth, pos, stamp, victims = heap[0]
             if stamp != self._turn[pos]:
                 heappop(heap)  # ranked anew since
-            elif stamp != rooms[pos].stamp:
+            elif stamp != rooms[pos].stamp or not all(claimant.herd.running(victim.name) for victim in victims):
                 heappop(heap)
                 self._rank(pos)
             elif claimant.legal(victims):

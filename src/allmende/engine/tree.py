@@ -64,7 +64,7 @@ class Branch:
         self.workloads: dict[str, None] = {}
         self.priorities: dict[int, int] = {}
         self.stamp = 0
-        self.takable: dict[tuple[object, object], tuple[int, int]] = {}
+        self.takable: dict[tuple[int, int | None, bool], tuple[int, int]] = {}
 
     @property
     def name(self) -> str:

@@ -110,6 +110,32 @@ class Herd:
         key += (units * max(0, self.now - safe) << _AGE) + max(0, self.now - started)
         return Victim(workload.id, pods, whole, key, units, branch, workload)
 
+    def takable(self, branch: Branch, slack: int, below: int | None, own: bool = False) -> tuple[int, int]:
+        """(nodes, GPU units) of a project's work that could go: victims of at most `slack` units, of lower priority than
+        `below` where that is given; `own` work need not borrow for it. Kept until what the project runs changes."""
+        key = (slack, below, own)
+        known = branch.takable.get(key)
+        if known is not None:
+            return known
+        nodes: set[str] = set()
+        units = 0
+        for name in branch.workloads:
+            workload = self.state.standings[name].workload
+            if not (own or workload.borrow) or (below is not None and workload.priority >= below):
+                continue
+            extra, whole = self.of(name)
+            for victim in (whole,) if whole.units <= slack else extra:
+                if victim.units <= slack:
+                    units += victim.units
+                    nodes.update(pod.node for pod in victim.pods)
+        mask = 0
+        for node in nodes:
+            mask |= 1 << self.state.index.rooms[node].pos
+        if len(branch.takable) > 8:
+            branch.takable.clear()
+        branch.takable[key] = (mask, units)
+        return (mask, units)
+
     def spare(self, name: str) -> None:
         """This workload may not be (or be again) a victim in this pass."""
         self.spared.add(name)
@@ -196,22 +222,38 @@ class Claimant:
         self._may.clear()
 
     def _furthest(self) -> int:
-        """Levels at which it could be inside once others have gone: its own lower priorities, and whatever the
-        siblings below each level have above their guarantees."""
+        """Levels at which it could be inside once others have gone: its own lower priorities, and what may be taken
+        from the siblings below each level."""
         freed = self._own_lower()
         steps = 0
         below: Branch | None = None
         for branch in self.branch.path:
             for child in branch.children if steps else ():
                 if child is not below:
-                    use, guarantee = child.against(self.model)
-                    freed += max(0, use - guarantee)
+                    freed += self._from_child(child)
             use, guarantee = branch.against(self.model)
             if use - freed + self.units > guarantee:
                 break
             steps += 1
             below = branch
         return steps
+
+    def _from_child(self, child: Branch) -> int:
+        """GPU units at most that a sibling's whole subtree could lose."""
+        use, guarantee = child.against(self.model)
+        if use <= guarantee:
+            return 0
+        found = 0
+        waiting = [(child, UNBOUNDED)]
+        while waiting:
+            branch, slack = waiting.pop()
+            if not branch.project.guarantee_by_model:
+                slack = min(slack, branch.use - branch.project.guarantee)
+            if slack > 0:
+                if branch.workloads:
+                    found += min(slack, self.herd.takable(branch, slack, None)[1])
+                waiting += [(below, slack) for below in branch.children]
+        return min(found, use - guarantee)
 
     @property
     def anybody(self) -> bool:
@@ -237,7 +279,9 @@ class Claimant:
         return self.has_taken and self.herd.state.standings[name].gave_way_to == self.name
 
     def may_take_from(self, branch: Branch) -> bool:
-        """Whether another project's work can be a victim at all."""
+        """Whether another project's work can be a victim at all; nobody who asks for no GPU takes from others."""
+        if not self.units:
+            return False
         found = self._may.get(branch)
         if found is None:
             mine, _ = common_ancestor(self.branch, branch)
