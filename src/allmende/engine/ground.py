@@ -5,7 +5,7 @@ from __future__ import annotations
 from allmende.engine.draft import Draft
 from allmende.engine.mask import bits
 from allmende.engine.tree import Branch
-from allmende.engine.victim import UNBOUNDED, Claimant, Herd
+from allmende.engine.victim import UNBOUNDED, Claimant
 from allmende.model.units import GPU
 
 
@@ -43,11 +43,6 @@ class Ground:
                     found += units + 1
                     sign.append((branch.name, branch.stamp, claimant.slack(branch)))
         return found, tuple(sign)
-
-    def own_lower(self, herd: Herd, branch: Branch, priority: int) -> int:
-        """GPU units that the project's own work of lower priority holds; one more where there is any."""
-        mask, units = herd.takable(branch, UNBOUNDED, priority, own=True)
-        return units + bool(mask)
 
     def _ground_of(self, claimant: Claimant, branch: Branch) -> tuple[int, int]:
         """One project's part of the ground."""

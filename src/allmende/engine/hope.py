@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from allmende.engine.line import Entry, Line
 from allmende.engine.memory import Claim
-from allmende.engine.shape import Shape
 from allmende.engine.tree import Branch
 from allmende.engine.victim import UNBOUNDED, Claimant
 from allmende.engine.work import Pass
@@ -19,14 +18,14 @@ class Hope:
         self.took = 0
         self.freed = 0
         self._free: int | None = None
-        self._served: set[tuple[Branch, Shape, int]] = set()
+        self._sums: dict[tuple[Branch, int, int], bool] = {}
         self._gifts: dict[Branch, tuple[int, object]] = {}
 
     def taken(self) -> None:
         """Something was taken back: what others could give has changed."""
         self.took += 1
         self._free = None
-        self._served.clear()
+        self._sums.clear()
         self._gifts.clear()
 
     def others(self, branch: Branch) -> tuple[int, object]:
@@ -42,19 +41,40 @@ class Hope:
             self._gifts[branch] = found
         return found
 
-    def _hope(self, branch: Branch, line: Line, priority: int) -> bool:
-        """Whether taking back could serve a line, judged by sums and by what was tried before."""
-        others, _ = self.others(branch)
-        if not line.grows and self.known_hopeless((branch, line.shape, priority)):
+    def anybody(self, branch: Branch, priority: int) -> bool:
+        """Whether there is anything to take, or to wait for, at all."""
+        if self.others(branch)[0] or self.work.hunt.leaving:
+            return True
+        return any(level < priority for level in branch.priorities)
+
+    def sums(self, branch: Branch, line: Line, priority: int) -> bool:
+        """Whether what may be taken and what is free add up to what a line needs. Claims only lower these sums."""
+        if not self.anybody(branch, priority):
             return False
-        own = self.work.hunt.ground.own_lower(self.work.herd, branch, priority)
-        workload = self.work.state.standings[line.entries[0][2]].workload
-        need = self.work.demand(line.shape, workload.project).units
-        if not own and not others:
-            return bool(self.work.hunt.leaving) and branch.use + need <= branch.project.guarantee
+        work = self.work
+        need = work.demand(line.shape, branch.name).units
+        key = (branch, priority, need)
+        found = self._sums.get(key)
+        if found is None:
+            if work.index.tree.by_model:
+                others, _ = self.others(branch)
+                found = bool(others) or bool(work.herd.takable(branch, UNBOUNDED, priority, own=True)[0])
+            else:
+                found = self._could(Claimant(work.herd, branch, priority, need, ""))
+            self._sums[key] = found
+        return found
+
+    def _could(self, claimant: Claimant) -> bool:
+        """Whether what may be taken for such a claimant, and what is free, add up to what it needs."""
+        work = self.work
+        mask, units = work.hunt.ground.of(claimant)
+        if not mask:
+            return claimant.sure > 0 and bool(work.hunt.leaving)
+        if units >= claimant.units:
+            return True
         if self._free is None:
-            self._free = self.work.hunt.ground.free_units(self.work.index.masks.every)
-        return own + others + self._free >= need
+            self._free = work.hunt.ground.free_units(work.index.masks.every)
+        return units + self._free >= claimant.units
 
     def known_hopeless(self, claim: Claim) -> bool:
         """Whether this claim was searched before, in vain, and nothing has changed for it."""
@@ -72,9 +92,6 @@ class Hope:
 
     def serves(self, branch: Branch, line: Line, entry: Entry) -> bool:
         """Whether taking back could serve an entry of a line."""
-        if (branch, line.shape, -entry[0]) in self._served:
-            return True
-        if not self.work.state.policy.evictions or not self._hope(branch, line, -entry[0]):
+        if not self.work.state.policy.evictions or not self.sums(branch, line, -entry[0]):
             return False
-        self._served.add((branch, line.shape, -entry[0]))
-        return True
+        return bool(line.grows) or not self.known_hopeless((branch, line.shape, -entry[0]))

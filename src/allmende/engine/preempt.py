@@ -15,13 +15,12 @@ from allmende.engine.mask import bits
 from allmende.engine.ranking import Ranking
 from allmende.engine.room import slots
 from allmende.engine.search import Answer, Search
-from allmende.engine.sets import Sets, candidates
+from allmende.engine.sets import FEW, Sets, candidates
 from allmende.engine.shape import Shape
 from allmende.engine.victim import Claimant
 from allmende.model.request import Ask
 from allmende.model.workload import Workload
 
-FEW = 14  # candidates whose sets are all looked at where an order among them matters
 PASSES = 10  # a pass may spend so many times the steps of one search; after that only greedy answers are given
 
 

@@ -89,14 +89,14 @@ class Rounds:
             others = self.hope.others(branch)[0]
             for priority, group in queue.by_priority.items():
                 if others or self.work.hunt.leaving or (lowest is not None and priority > lowest):
-                    self._add_hopeful(branch, group, lines)
+                    self._add_hopeful(branch, priority, group, lines)
         return self._from(branch, list(lines))
 
-    def _add_hopeful(self, branch: Branch, group: dict[Line, None], lines: dict[Line, None]) -> None:
+    def _add_hopeful(self, branch: Branch, priority: int, group: dict[Line, None], lines: dict[Line, None]) -> None:
         for line in group:
-            if line in lines:
+            if line in lines or not self.hope.sums(branch, line, priority):
                 continue
-            if self.hope.serves(branch, line, line.entries[0]):
+            if line.grows or not self.hope.known_hopeless((branch, line.shape, priority)):
                 lines[line] = None
             else:
                 self._missed = True

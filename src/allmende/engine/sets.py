@@ -19,6 +19,8 @@ from allmende.engine.victim import FREE, Claimant, Price, Victim, price
 from allmende.model.units import GPU
 from allmende.model.workload import Workload
 
+FEW = 14  # candidates whose sets are all looked at
+CHEAPEST = 64  # candidates that the greedy dive takes in, cheapest first, where there are more
 GIVEN_BACK = 64  # victims of a dive that are tried without
 
 
@@ -33,13 +35,17 @@ class Sets:
         self.workload = workload
         self.shape = shape
         self.usable = usable
-        self.most = most
         by_quota = claimant.capped or claimant.inside > claimant.sure
         self.flat = candidates(draft, claimant, draft.index.masks.open if by_quota else usable)
+        self.wholes = {victim.name for victim in self.flat if victim.whole}
+        self.most = most if len(self.flat) <= FEW else 0  # so many sets cannot be looked at: the dive alone
+        self.flat = self.flat[:CHEAPEST]
         self.bound = self._least()
 
     def solve(self) -> Answer | None:
         """The cheapest set, or the dive's where it could not be proved; None where there is none."""
+        if not self._fits(tuple(victim for victim in self.flat if victim.whole or not self._goes_whole(victim))):
+            return None
         heap: list[tuple[Price, int, tuple[int, ...]]] = [(FREE, -1, ())]
         steps = 0
         while heap and steps < self.most:
@@ -54,6 +60,9 @@ class Sets:
             return None
         self.claimant.herd.cut += 1
         return self._dive(steps)
+
+    def _goes_whole(self, surplus: Victim) -> bool:
+        return surplus.name in self.wholes
 
     def _push(
         self,

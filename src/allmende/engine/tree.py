@@ -34,6 +34,7 @@ class Branch:
         "priorities",
         "project",
         "scale",
+        "sizes",
         "stamp",
         "takable",
         "units_user",
@@ -64,6 +65,7 @@ class Branch:
         self.workloads: dict[str, None] = {}
         self.priorities: dict[int, int] = {}
         self.stamp = 0
+        self.sizes: list[int] = []
         self.takable: dict[tuple[int, int | None, bool], tuple[int, int]] = {}
 
     @property
@@ -88,6 +90,7 @@ class Branch:
     def changed(self) -> None:
         """What it runs, or what of it may be a victim, has changed."""
         self.takable.clear()
+        self.sizes = []
         self.stamp += 1
 
     def charge(self, units: int, model: str, memory: int, user: str) -> None:

@@ -8,6 +8,7 @@ added on both sides, and the best sets of parts compose.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
@@ -113,7 +114,7 @@ class Herd:
     def takable(self, branch: Branch, slack: int, below: int | None, own: bool = False) -> tuple[int, int]:
         """(nodes, GPU units) of a project's work that could go: victims of at most `slack` units, of lower priority than
         `below` where that is given; `own` work need not borrow for it. Kept until what the project runs changes."""
-        key = (slack, below, own)
+        key = (bisect_right(self._sizes(branch), slack), below, own)
         known = branch.takable.get(key)
         if known is not None:
             return known
@@ -131,10 +132,19 @@ class Herd:
         mask = 0
         for node in nodes:
             mask |= 1 << self.state.index.rooms[node].pos
-        if len(branch.takable) > 8:
-            branch.takable.clear()
         branch.takable[key] = (mask, units)
         return (mask, units)
+
+    def _sizes(self, branch: Branch) -> list[int]:
+        """The sizes of all victims of a project, rising: between two of them a slack makes no difference."""
+        if not branch.sizes:
+            found: set[int] = set()
+            for name in branch.workloads:
+                extra, whole = self.of(name)
+                found.add(whole.units)
+                found.update(victim.units for victim in extra)
+            branch.sizes = sorted(found)
+        return branch.sizes
 
     def spare(self, name: str) -> None:
         """This workload may not be (or be again) a victim in this pass."""
