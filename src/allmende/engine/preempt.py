@@ -17,7 +17,7 @@ from allmende.engine.room import slots
 from allmende.engine.search import Answer, Search
 from allmende.engine.sets import FEW, Sets, candidates
 from allmende.engine.shape import Shape
-from allmende.engine.victim import Claimant
+from allmende.engine.victim import Claimant, Victim
 from allmende.model.request import Ask
 from allmende.model.workload import Workload
 
@@ -65,7 +65,8 @@ class Hunt:
     def _search(self, claimant: Claimant, workload: Workload, shape: Shape, usable: int) -> Answer | None:
         ask = shape.single
         if ask is None or claimant.capped:
-            return self._by_sets(claimant, workload, shape, usable)
+            where = self.draft.index.masks.open if claimant.capped else usable
+            return self._by_sets(claimant, workload, shape, usable, candidates(self.draft, claimant, where))
         if claimant.inside > claimant.sure:
             return self._in_two_steps(claimant, workload, shape, usable)
         ground, _ = self.ground.of(claimant)
@@ -91,8 +92,10 @@ class Hunt:
             return None
         return self._spend(Gang(self.draft, claimant, workload, ask, shape.counts[0], mask, self._allowance()).solve())
 
-    def _by_sets(self, claimant: Claimant, workload: Workload, shape: Shape, usable: int) -> Answer | None:
-        return self._spend(Sets(self.draft, claimant, workload, shape, usable, self._allowance()).solve())
+    def _by_sets(
+        self, claimant: Claimant, workload: Workload, shape: Shape, usable: int, flat: list[Victim]
+    ) -> Answer | None:
+        return self._spend(Sets(self.draft, claimant, workload, shape, usable, flat, self._allowance()).solve())
 
     def _allowance(self) -> int:
         return max(1, min(self._steps, self._budget))
@@ -140,8 +143,19 @@ class Hunt:
         """Where some must go before others may be asked: few candidates are searched as sets; with many, those who may
         be asked at once come first."""
         reach = claimant.inside
-        if len(candidates(self.draft, claimant, self.draft.index.masks.open)) <= FEW:
-            return self._by_sets(claimant, workload, shape, usable)
+        masks, ask, pods = self.draft.index.masks, shape.roles[0][0], shape.counts[0]
+        ground, _ = self.ground.of(claimant)
+        mask = masks.allowed(shape.roles[0][1], workload.project) & usable
+        if pods == 1:
+            mask &= ground | self.leaving
+            self.looked_at = mask
+        elif ask.whole:
+            mask &= ground | self.leaving | masks.with_free(ask.whole)
+        if not self._enough(claimant, ask, pods, mask, ground):
+            return None
+        flat = candidates(self.draft, claimant, ground & masks.open)
+        if len(flat) <= FEW:
+            return self._by_sets(claimant, workload, shape, usable, flat)
         claimant.narrow(claimant.sure)
         found = self._search(claimant, workload, shape, usable) if claimant.anybody else None
         if found is not None:
@@ -149,4 +163,4 @@ class Hunt:
             unproved = Search(search.workload, search.units, search.bound, search.steps, False)
             return Answer(found.price, found.victims, found.nodes, unproved)
         claimant.narrow(reach)
-        return self._by_sets(claimant, workload, shape, usable)
+        return self._by_sets(claimant, workload, shape, usable, flat)

@@ -25,21 +25,26 @@ GIVEN_BACK = 64  # victims of a dive that are tried without
 
 
 class Sets:
-    """One search by sets on the nodes `usable`; candidates may stand anywhere where quotas are in the way."""
+    """One search by sets among `flat`, cheapest first, for a request on the nodes `usable`."""
 
     def __init__(
-        self, draft: Draft, claimant: Claimant, workload: Workload, shape: Shape, usable: int, most: int
+        self,
+        draft: Draft,
+        claimant: Claimant,
+        workload: Workload,
+        shape: Shape,
+        usable: int,
+        flat: list[Victim],
+        most: int,
     ) -> None:
         self.draft = draft
         self.claimant = claimant
         self.workload = workload
         self.shape = shape
         self.usable = usable
-        by_quota = claimant.capped or claimant.inside > claimant.sure
-        self.flat = candidates(draft, claimant, draft.index.masks.open if by_quota else usable)
+        self.flat = flat[:CHEAPEST]
         self.wholes = {victim.name for victim in self.flat if victim.whole}
-        self.most = most if len(self.flat) <= FEW else 0  # so many sets cannot be looked at: the dive alone
-        self.flat = self.flat[:CHEAPEST]
+        self.most = most if len(flat) <= FEW else 0  # so many sets cannot be looked at: the dive alone
         self.bound = self._least()
 
     def solve(self) -> Answer | None:
