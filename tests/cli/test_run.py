@@ -165,6 +165,94 @@ def test_korean(tmp_path: Path) -> None:
     assert "결코 시작할 수 없습니다" in done.stdout
     assert "a: 정상으로 끝났습니다" in done.stdout
     assert "waits" not in done.stdout
+    assert "GPU 9개 대신 GPU 2개만 요청하면 지금 시작할 수 있습니다." in done.stdout
+
+
+def test_the_summary_says_what_would_start_those_that_wait(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        """
+        jobs:
+          - {name: giant, gpus: 9, command: 'true'}
+          - {name: gang, gpus: 1, pods: 3, command: 'true'}
+          - {name: other, gpus: 1, models: A100, command: 'true'}
+          - {name: bad, gpus: 1, command: 'exit 3'}
+          - {name: heir, gpus: 1, after: bad, command: 'true'}
+          - {name: fine, gpus: 1, command: 'true'}
+        """,
+    )
+    done = allmende("run", "jobs.yaml", "--virtual-gpus", "2xT4", folder=tmp_path)
+    assert done.returncode == 1, done.stderr
+    below = done.stdout.partition("└")[2].splitlines()[1:]
+    assert [line.split()[0].rstrip(":") for line in below] == ["giant", "gang", "other", "bad", "heir", "output"]
+    assert below[0].endswith("can never start. With 2 GPUs for each pod instead of 9 it could start now.")
+    assert below[1].endswith("With 2 pods instead of 3 it could start now.")
+    assert below[2].endswith("On GPUs of model T4 instead of A100 it could start now.")
+    assert re.search(r"bad: pod 0\.0 of attempt 1 ended with exit code 3; see .*attempt-1\.pod-0\.0\.log$", below[3])
+    assert below[4].endswith("it can never start.")
+
+
+def test_a_failure_is_told_in_korean_too(tmp_path: Path) -> None:
+    write(tmp_path, "jobs: [{name: a, gpus: 0, command: nowhere-to-be-found}]")
+    done = allmende("run", "jobs.yaml", "--virtual-gpus", "2xT4", "--language", "ko", folder=tmp_path)
+    assert done.returncode == 1
+    assert "a: 파드 0.0(시도 1)의 종료 코드는 127입니다(찾을 수 없는 명령)." in done.stdout
+    assert "exit code" not in done.stdout
+
+
+def test_a_limit_longer_than_the_system_sleeps(tmp_path: Path) -> None:
+    write(tmp_path, "jobs: [{name: a, gpus: 1, limit: 60d, command: 'true'}]")
+    done = allmende("run", "jobs.yaml", "--virtual-gpus", "2xT4", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
+def test_a_terminal_without_the_letters_gets_something_else_in_their_place(tmp_path: Path) -> None:
+    write(tmp_path, "jobs: [{name: a, gpus: 1, command: 'true'}]")
+    command = [*ALLMENDE, "run", "jobs.yaml", "--virtual-gpus", "2xT4", "--language", "ko"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"a: ?" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("--help",), ("run", "jobs.yaml", "--virtual-gpus", "2xT4"), ("sim", "run", "s.yaml")]
+)
+@pytest.mark.parametrize("redirection", ["> /dev/full", ">&-"])
+def test_an_output_that_takes_nothing(tmp_path: Path, words: tuple[str, ...], redirection: str) -> None:
+    write(tmp_path, "jobs: [{name: a, gpus: 1, command: 'true'}]")
+    (tmp_path / "s.yaml").write_text("version: 1\n")
+    command = ["/bin/sh", "-c", f'exec "$@" {redirection}', "sh", *ALLMENDE, *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert "Traceback" not in done.stderr
+    if redirection == ">&-":
+        assert (done.returncode, done.stderr) == (0, "")
+    else:
+        assert (done.returncode, done.stderr) == (
+            2,
+            "the output: No space left on device; choose another place\n",
+        )
+
+
+def test_a_log_never_takes_the_place_of_something_else(tmp_path: Path) -> None:
+    write(tmp_path, "jobs: [{name: a, gpus: 1, command: 'true'}]")
+    (tmp_path / "notes").write_text("mine\n")
+    run = ("run", "jobs.yaml", "--virtual-gpus", "2xT4", "--log")
+    for log, says in (
+        ("jobs.yaml", "--log: 'jobs.yaml' is the file of the jobs; name another file"),
+        ("./jobs.yaml", "is the file of the jobs"),
+        ("notes", "--log: 'notes' is there already, and is no event log"),
+        (".", "--log: '.' is a folder; name a file, such as events.jsonl"),
+        ("", "it is empty"),
+    ):
+        done = allmende(*run, log, folder=tmp_path)
+        assert done.returncode == 2
+        assert says in done.stderr
+    assert (tmp_path / "notes").read_text() == "mine\n"
+    assert (tmp_path / "jobs.yaml").read_text().startswith("jobs:")
+    for _ in range(2):  # an older log gives way
+        assert allmende(*run, "log.jsonl", folder=tmp_path).returncode == 0
 
 
 @pytest.mark.parametrize(

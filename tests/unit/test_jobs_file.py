@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from allmende.cli.jobs_file import GRACE, read_jobs
+from allmende.cli.jobs_file import GRACE, MOST_MISTAKES, read_jobs
 from allmende.model.mistake import Mistake, MistakeCode
 from allmende.model.request import Ask
 from allmende.model.span import MINUTE, SECOND
@@ -70,7 +70,19 @@ JOB = "{name: a, command: x, gpus: 1}"
 @pytest.mark.parametrize(
     ("text", "code", "place", "says"),
     [
-        ("", MistakeCode.EMPTY, "", ""),
+        ("", MistakeCode.EMPTY, "", "write a list of jobs"),
+        ("null", MistakeCode.EMPTY, "", "write a list of jobs"),
+        ("version: 1\nevents: []", MistakeCode.WRONG_KIND, "1:1", "allmende sim run"),
+        ("jobs:", MistakeCode.EMPTY, "1:6", "write a list"),
+        ("base: {}\njobs: []", MistakeCode.UNKNOWN_FIELD, "1:1", "use one of projects, jobs"),
+        ("jobs:\n\t- a", MistakeCode.UNREADABLE, "2:1", "indent with spaces"),
+        ("jobs: []\n---\njobs: []", MistakeCode.UNREADABLE, "2:1", "expected a single document"),
+        ("jobs: [{name: a, command: x, gpus: 1, limit: 1000000d}]", MistakeCode.ABSURD, "1:46", "a year"),
+        ("jobs: [{name: a, command: x, gpus: 1, grace: 25h}]", MistakeCode.ABSURD, "1:46", "a day"),
+        (f"projects: [{{name: p, guarantee: 1e9}}]\njobs: [{JOB}]", MistakeCode.ABSURD, "1:33", "at most 1000000 GPUs"),
+        (f"projects: [{{name: p, max: 1e9}}]\njobs: [{JOB}]", MistakeCode.ABSURD, "1:27", "at most 1000000 GPUs"),
+        (f"projects: [{{name: p, weight: 1e-9}}]\njobs: [{JOB}]", MistakeCode.ABSURD, "1:30", "six decimals"),
+        (f"projects: [{{name: p, priority: 1e10}}]\njobs: [{JOB}]", MistakeCode.ABSURD, "1:32", "between"),
         ("jobs: [", MistakeCode.UNREADABLE, "1:8", ""),
         ("[a]", MistakeCode.WRONG_KIND, "1:1", "has no fields"),
         ("projects: []", MistakeCode.MISSING, "1:1", "jobs"),
@@ -177,6 +189,38 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_all_mistakes_of_one_job_are_told_at_once(tmp_path: Path) -> None:
+    text = """
+    projects: [{name: p, guarantee: -2, max: x}]
+    jobs: [{name: a, gpsu: 1, fantasy: 2, command: '', limit: 0, grace: -1, pods: 0, at: -3, after: b, project: q}]
+    proj: 1
+    """
+    with pytest.raises(Mistake) as caught:
+        read_jobs(write(tmp_path, text))
+    told = str(caught.value)
+    for what in ("guarantee: '-2'", "max: 'x'", "'gpsu'", "'fantasy'", "command: ''", "limit: '0'", "grace: '-1'"):
+        assert what in told
+    for what in ("pods: '0'", "at: '-3'", "after: 'b'", "project: 'q'", "'proj' is not a known field"):
+        assert what in told
+    assert "has no gpus" not in told  # it was misspelt, and that is told
+    assert len(told.splitlines()) == 12
+
+
+def test_no_more_mistakes_are_told_than_anybody_reads(tmp_path: Path) -> None:
+    jobs = "".join(f"  - {{name: j{n}, command: x, gpus: 0, after: nobody}}\n" for n in range(1500))
+    with pytest.raises(Mistake) as caught:
+        read_jobs(write(tmp_path, f"jobs:\n{jobs}"))
+    assert len(caught.value.each()) == MOST_MISTAKES
+    assert "j11 or 1488 others" in str(caught.value)
+
+
+def test_a_tree_of_absurd_depth_is_refused(tmp_path: Path) -> None:
+    tree = "".join(f"  - {{name: p{n}, parent: p{n - 1}}}\n" for n in range(1, 1000))
+    with pytest.raises(Mistake, match="at most 64 levels") as caught:
+        read_jobs(write(tmp_path, f"projects:\n  - {{name: p0}}\n{tree}jobs: [{JOB}]"))
+    assert caught.value.code is MistakeCode.ABSURD
+
+
 @pytest.mark.parametrize("text", ["[" * 5000, "a: &a [*a, *a]\njobs: *a", "jobs: &x [*x]"])
 def test_hostile_yaml_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(Mistake):
@@ -187,6 +231,15 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match="No such file") as caught:
         read_jobs(str(tmp_path / "none.yaml"))
     assert caught.value.code is MistakeCode.MISSING
+
+
+def test_what_is_no_file_of_text(tmp_path: Path) -> None:
+    with pytest.raises(Mistake, match="is a folder; name a file in it"):
+        read_jobs(str(tmp_path))
+    with pytest.raises(Mistake, match="write a file's name"):
+        read_jobs("")
+    with pytest.raises(Mistake, match="keep it below"):
+        read_jobs("/dev/zero")
 
 
 def test_a_job_is_submitted_no_earlier_than_those_it_waits_for(tmp_path: Path) -> None:

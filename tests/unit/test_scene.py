@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -35,13 +36,17 @@ REFUSED: list[tuple[str, MistakeCode, str, str]] = [
     ("[1, 2]\n", NO.WRONG_KIND, "s.yaml:1:1", "has no fields"),
     ("version: 1\nevents: [}\n", NO.UNREADABLE, "s.yaml:2:10", "mend the YAML"),
     ("version: 1\n---\nversion: 1\n", NO.UNREADABLE, "s.yaml:2:1", "mend the YAML"),
-    ("version: 1\n\tx: 1\n", NO.UNREADABLE, "s.yaml:2:1", "mend the YAML"),
+    ("version: 1\n\tx: 1\n", NO.UNREADABLE, "s.yaml:2:1", "indent with spaces"),
     (lines("project: []"), NO.UNKNOWN_FIELD, "s.yaml:2:1", "did you mean projects?"),
     (lines("name: a", "name: b"), NO.DUPLICATE, "s.yaml:3:1: name", "keep one"),
     (lines("cluster: {nodes: [{name: n1, gpu: 8}]}"), NO.UNKNOWN_FIELD, "s.yaml:2:30: cluster.nodes[0]", "gpus?"),
     (lines("cluster: {nodes: [{gpus: 8}]}"), NO.MISSING, "s.yaml:2:19: cluster.nodes[0]", "add name"),
     (lines("cluster: {nodes: [{name: n1, gpus: -8}]}"), NO.NEGATIVE, "s.yaml:2:36: cluster.nodes[0].gpus", ""),
     (lines("cluster: {nodes: [{name: n1, gpus: 1000000}]}"), NO.ABSURD, "s.yaml:2:36", "at most 1024"),
+    (lines("cluster: {nodes: [{name: n, count: 1e9}]}"), NO.ABSURD, "s.yaml:2:36", "at most 20000"),
+    (lines(CLUSTER, "running: [{name: A, on: n1, on_gpus: {x: 1}}]"), NO.UNREADABLE, "s.yaml:3:39", ""),
+    (lines("expect: {checks: [{at: 1, on_gpus: {A: [1, 2]}}]}"), NO.WRONG_KIND, "s.yaml:2:40", "fields"),
+    (lines("events: [{every: 1, to: 9, submit: {name: [a]}}]"), NO.WRONG_KIND, "s.yaml:2:43", "one value"),
     (lines("cluster: {nodes: [{name: n1}, {name: n1}]}"), NO.DUPLICATE, "s.yaml:2:31", "name of its own"),
     (lines("cluster: {nodes: [{name: n1, state: redy}]}"), NO.UNKNOWN_NAME, "s.yaml:2:37", "did you mean ready?"),
     (lines("cluster: {nodes: [{name: n1, memory: 16gb}]}"), NO.UNREADABLE, "s.yaml:2:38", "512Mi"),
@@ -105,6 +110,34 @@ def test_a_missing_file_and_a_binary_one(tmp_path: Path) -> None:
     (tmp_path / "binary.yaml").write_bytes(b"version: \xff\xfe")
     with pytest.raises(Mistake, match="UTF-8"):
         read(str(tmp_path / "binary.yaml"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 3000, "a: " + "[" * 60 + "]" * 60, "a: &x [*x]", "a: &x {b: *x}", "{a: " * 3000 + "1" + "}" * 3000],
+    ids=["lists", "60 lists", "a list in itself", "a mapping in itself", "mappings"],
+)
+def test_what_is_nested_too_deeply_is_refused(text: str) -> None:
+    with pytest.raises(Mistake, match="is nested too deeply") as refused:
+        read("s.yaml", text)
+    assert refused.value.code is NO.ABSURD
+
+
+def test_aliases_that_multiply_are_read_at_once() -> None:
+    layers = [f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in pairwise("abcdefghij")]
+    with pytest.raises(Mistake, match="version"):
+        read("s.yaml", "\n".join(["a: &a [x]", *layers]))
+
+
+def test_a_field_that_a_reader_needs_is_asked_for_by_name() -> None:
+    with pytest.raises(Mistake, match=r"s\.yaml:1:4: a: this mapping has no b; add b"):
+        read_yaml("s.yaml", "a: {c: 1}").entries()["a"].entries()["b"]
+
+
+def test_a_long_chain_of_dependencies_is_no_circle() -> None:
+    chain = [f"- {{at: 0, submit: {{name: w{n}, after: w{n + 1}}}}}" for n in range(2000)]
+    scene = read("s.yaml", lines("events:", *chain, "- {at: 0, submit: {name: w2000}}"))
+    assert len(scene.workloads) == 2001
 
 
 def test_values_keep_their_spelling() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Protocol
 
 from rich.console import Console, Group, RenderableType
@@ -21,12 +21,13 @@ from allmende.model.cluster import Node
 from allmende.model.decision import Decision
 from allmende.model.event import Ended, PodEnded, Up
 from allmende.model.reason import Reason
+from allmende.model.remedy import Remedy
 from allmende.model.request import units_asked
 from allmende.model.span import show_clock, show_span
 from allmende.model.units import show_gpus
 from allmende.model.workload import Workload
 from allmende.ports.backend import Remark
-from allmende.words import GROWING, say, say_decision, say_event, say_places, screen
+from allmende.words import GROWING, say, say_decision, say_event, say_places, say_remedy, screen
 
 RECENT = 8
 """Lines of what happened that stay beneath the live table."""
@@ -64,13 +65,21 @@ class Board(Protocol):
 
 
 def tell(line: Line, language: str) -> str:
-    """A line of the journal for people; '' for what they need not read: each pod's good start and end."""
+    """A line of the journal for people; '' for what they need not read.
+
+    That is each pod's start and end: of a bad end there is a remark, too.
+    """
     match line:
-        case Remark(workload=name, text=text):
-            return f"{name}: {text}"
-        case Up() | PodEnded(ok=True):
+        case Remark(workload=name):
+            return f"{name}: {tell_remark(line, language)}"
+        case Up() | PodEnded():
             return ""
     return say_decision(line, language) if isinstance(line, Decision) else say_event(line, language)
+
+
+def tell_remark(remark: Remark, language: str) -> str:
+    """What is to be said of a job's processes."""
+    return screen(remark.key, language, **remark.params) if remark.key else remark.text
 
 
 def tell_reason(name: str, reason: Reason, language: str) -> str:
@@ -173,7 +182,9 @@ class LiveBoard:
         since = story.started if story.ended is not None else story.submitted
         if standing is not None and standing.started is not None:
             since = standing.started
-        told = say(story.reason, self._language) if story.reason is not None else story.remark
+        told = say(story.reason, self._language) if story.reason is not None else ""
+        if story.reason is None and story.remark is not None:
+            told = tell_remark(story.remark, self._language)
         if where == "running" and standing is not None:
             told = " - ".join([say_places(standing.pods, self._language), *([told] if story.reason else [])])
         word = screen(where, self._language, position=place)
@@ -220,8 +231,10 @@ def size(workload: Workload) -> str:
     return each if pods == "1" else f"{pods} x {each}"
 
 
-def summary(stories: Stories, language: str) -> Table:
-    """What became of the jobs, one row each."""
+def summarise(
+    console: Console, stories: Stories, language: str, remedies: Mapping[str, Sequence[Remedy]] = MappingProxyType({})
+) -> None:
+    """Print what became of the jobs: a row each, then why some failed or still wait, and what would start those."""
     table = Table(title=screen("summary", language), title_justify="left")
     for key in ("job", "project", "gpus", "waited", "ran", "evicted", "end"):
         table.add_column(screen(key, language), justify="right" if key in ("waited", "ran", "evicted") else "left")
@@ -230,7 +243,7 @@ def summary(stories: Stories, language: str) -> Table:
         if story.started is not None and story.submitted is not None:
             waited = show_span(story.started - story.submitted)
             ran = "" if story.ended is None else show_span(story.ended - story.started)
-        end, style = _end(story, language)
+        key = _end(story)
         cells = (
             story.workload.id,
             story.workload.project,
@@ -239,18 +252,28 @@ def summary(stories: Stories, language: str) -> Table:
             ran,
             str(story.evictions or ""),
         )
-        table.add_row(*(Text(cell) for cell in cells), Text(end, style=style))
-    return table
+        table.add_row(*(Text(cell) for cell in cells), Text(screen(key, language), style=_STYLE.get(key, "yellow")))
+    console.print(table)
+    for name, story in stories.by_name.items():
+        text = _why(story, language)
+        if text:
+            changes = (say_remedy(remedy, language) for remedy in remedies.get(name, ()))
+            console.print(Text(" ".join([text, *changes])), soft_wrap=not console.is_terminal)
 
 
-def _end(story: Story, language: str) -> tuple[str, str]:
+def _end(story: Story) -> str:
+    """The key of the screen's word for how a job stands when the run is over."""
     if story.ended is not None:
-        key = "ended_ok" if story.ok else "ended_failed"
-        remark = f": {story.remark}" if story.remark and not story.ok else ""
-        return screen(key, language) + remark, _STYLE[key]
-    key = "never" if story.never else "waits" if story.submitted is not None else "later"
-    reason = f": {say(story.reason, language)}" if story.reason is not None else ""
-    return screen(key, language) + reason, _STYLE.get(key, "yellow")
+        return "ended_ok" if story.ok else "ended_failed"
+    return "never" if story.never else "waits" if story.submitted is not None else "later"
+
+
+def _why(story: Story, language: str) -> str:
+    """What is to be said of a job that failed or still waits."""
+    name = story.workload.id
+    if story.ended is not None:
+        return tell(story.remark, language) if story.remark is not None and not story.ok else ""
+    return tell_reason(name, story.reason, language) if story.reason is not None else ""
 
 
 def declared(nodes: tuple[Node, ...], language: str) -> str:

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.rule import Rule
 
 from allmende.backend.local.devices import virtual_nodes
-from allmende.cli.board import summary
+from allmende.cli.board import summarise
 from allmende.cli.jobs_file import read_jobs
 from allmende.cli.play import show
 from allmende.cli.run import INTERRUPTED, Finished, Options, execute, interruptible
@@ -86,7 +86,7 @@ def _real_jobs(console: Console, check: bool, language: str) -> list[Check]:
         log = Path(folder) / "events.jsonl"
         options = Options(log, Path(folder) / "output", plain=check, language=language)
         finished = execute(read_jobs("examples/demo.yaml"), virtual_nodes(GPUS), options, console)
-        console.print(summary(finished.stories, language))
+        summarise(console, finished.stories, language, finished.remedies)
         return [*_gangs(finished), *_preemption(finished), *_ends(finished, log)]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -14,14 +15,23 @@ from allmende.model.request import Ask, Where
 from allmende.model.span import DAY, SECOND
 from allmende.model.tenancy import Project
 from allmende.model.workload import After, Dependency, Role, Workload
-from allmende.scene.cell import Cell, read_yaml
+from allmende.scene.cell import THIS_FILE, Cell, read_yaml
+from allmende.scene.circle import check_depth, circle
+
+_Value = TypeVar("_Value")
 
 MOST_JOBS = 10_000
 MOST_PODS = 4_096  # of one job; each is a process of this machine
 LATEST = 30 * DAY  # submit after the start of the run
+LONGEST = 366 * DAY  # limit; nothing sleeps longer
 GRACE = 10 * SECOND
 """What an eviction may take where a job states nothing."""
 DEFAULT_PROJECT = "default"
+MOST_GPUS = 10**6  # of a guarantee or limit
+MOST_WEIGHT = 10**6
+MOST_MISTAKES = 40
+"""Mistakes that are told at once; whoever made more sees the next when these are mended."""
+_CONTENT = "a list of jobs; docs/running.md shows how"
 
 _PROJECT_FIELDS = ("name", "parent", "guarantee", "max", "weight", "priority")
 _JOB_FIELDS = (
@@ -43,18 +53,36 @@ class JobsFile(Struct, frozen=True):
 
 def read_jobs(path: str) -> JobsFile:
     """Read a file. Raises Mistakes with all that is wrong in it, each with file, line and column."""
-    try:
-        top = read_yaml(path).mapping(("projects", "jobs"), ("jobs",))
-        found: list[Mistake] = []
-        projects = _projects(top["projects"], found) if "projects" in top else ()
-        jobs = _jobs(top["jobs"], {project.name for project in projects}, found)
-    except RecursionError:
-        raise Mistake(
-            MistakeCode.ABSURD, path, path, "write lists and fields a few levels deep", "is nested too deeply"
-        ) from None
+    top = read_yaml(path, content=_CONTENT)
+    if top.is_null:
+        raise Mistake(MistakeCode.EMPTY, THIS_FILE, path, f"write {_CONTENT}")
+    if top.is_mapping and "jobs" not in (entries := top.entries()) and "version" in entries:
+        do = f"play a scene with: allmende sim run {path}"
+        raise top.mistake(MistakeCode.WRONG_KIND, do, "holds a scene, no jobs", THIS_FILE)
+    found: list[Mistake] = []
+    fields = top.mapping(("projects", "jobs"), ("jobs",), found)
+    names, projects = _part(fields, "projects", lambda cell: _projects(cell, found), _NO_PROJECTS, found)
+    jobs = _part(fields, "jobs", lambda cell: _jobs(cell, names, found), _NO_JOBS, found)
     if found:
-        raise Mistakes(found)
+        raise Mistakes(found[:MOST_MISTAKES])
     return JobsFile(projects, jobs)
+
+
+_NO_PROJECTS: tuple[frozenset[str], tuple[Project, ...]] = (frozenset(), ())
+_NO_JOBS: tuple[tuple[int, Workload], ...] = ()
+
+
+def _part(
+    fields: dict[str, Cell], name: str, read: Callable[[Cell], _Value], absent: _Value, found: list[Mistake]
+) -> _Value:
+    """A field that may be absent; a mistake in it joins the others, so that all are told at once."""
+    if name not in fields:
+        return absent
+    try:
+        return read(fields[name])
+    except Mistake as mistake:
+        found.append(mistake)
+        return absent
 
 
 def _named(cells: Iterable[Cell], what: str, found: list[Mistake]) -> dict[str, Cell]:
@@ -77,39 +105,56 @@ def _named(cells: Iterable[Cell], what: str, found: list[Mistake]) -> dict[str, 
 # -- projects -----------------------------------------------------------------------------------------------------
 
 
-def _projects(cell: Cell, found: list[Mistake]) -> tuple[Project, ...]:
+def _projects(cell: Cell, found: list[Mistake]) -> tuple[frozenset[str], tuple[Project, ...]]:
+    """The names that jobs may use, and the projects, none where anything is wrong with them."""
+    before = len(found)
     named = _named(cell.items(), "project", found)
-    projects = []
-    for item in named.values():
-        try:
-            projects.append(_project(item))
-        except Mistake as mistake:
-            found.append(mistake)
-    if not found:
-        try:
-            advice.check_projects(projects)
-        except Mistake as mistake:
-            found.append(_placed(mistake, named))
-    return advice.resolved(projects)
+    projects = [_project(item, found) for item in named.values()]
+    if len(found) > before:
+        return frozenset(named), ()
+    try:
+        check_depth(projects)
+        advice.check_projects(projects)
+    except Mistake as mistake:
+        found.append(_placed(mistake, named))
+        return frozenset(named), ()
+    return frozenset(named), advice.resolved(projects)
 
 
-def _project(cell: Cell) -> Project:
-    fields = cell.mapping(_PROJECT_FIELDS, ("name",))
-    weight = Fraction(1)
-    if "weight" in fields:
-        weight = quantity.quantity(fields["weight"].text(), fields["weight"].where)
-        if weight < 0:
-            raise fields["weight"].mistake(MistakeCode.NEGATIVE, "write a number from 0")
+def _project(cell: Cell, found: list[Mistake]) -> Project:
+    fields = cell.mapping(_PROJECT_FIELDS, ("name",), found)
     return Project(
         name=fields["name"].name(),
-        parent=fields["parent"].name() if "parent" in fields else "",
-        guarantee=advice.guarantee(fields["guarantee"].text(), fields["guarantee"].where)
-        if "guarantee" in fields
-        else 0,
-        cap=fields["max"].amount() if "max" in fields else None,
-        weight=weight,
-        priority=fields["priority"].integer() if "priority" in fields else 0,
+        parent=_part(fields, "parent", Cell.name, "", found),
+        guarantee=_part(fields, "guarantee", _guarantee, 0, found),
+        cap=_part(fields, "max", _cap, None, found),
+        weight=_part(fields, "weight", _weight, Fraction(1), found),
+        priority=_part(fields, "priority", _priority, 0, found),
     )
+
+
+def _guarantee(cell: Cell) -> int:
+    return _bounded(cell, advice.guarantee(cell.text(), cell.where))
+
+
+def _cap(cell: Cell) -> int | None:
+    return _bounded(cell, cell.amount())
+
+
+def _bounded(cell: Cell, amount: int) -> int:
+    if amount > MOST_GPUS * units.GPU:
+        raise cell.mistake(MistakeCode.ABSURD, f"write at most {MOST_GPUS} GPUs", "is absurdly large")
+    return amount
+
+
+def _weight(cell: Cell) -> Fraction:
+    weight = quantity.quantity(cell.text(), cell.where)
+    if weight < 0:
+        raise cell.mistake(MistakeCode.NEGATIVE, "write a number from 0")
+    if weight > MOST_WEIGHT or weight.denominator > MOST_WEIGHT:
+        do = f"write a number up to {MOST_WEIGHT} with at most six decimals"
+        raise cell.mistake(MistakeCode.ABSURD, do)
+    return weight
 
 
 def _placed(mistake: Mistake, named: dict[str, Cell]) -> Mistake:
@@ -124,58 +169,79 @@ def _placed(mistake: Mistake, named: dict[str, Cell]) -> Mistake:
 # -- jobs ---------------------------------------------------------------------------------------------------------
 
 
-def _jobs(cell: Cell, projects: set[str], found: list[Mistake]) -> tuple[tuple[int, Workload], ...]:
+def _jobs(cell: Cell, projects: frozenset[str], found: list[Mistake]) -> tuple[tuple[int, Workload], ...]:
     items = cell.items()
     if not items:
         raise cell.mistake(MistakeCode.EMPTY, "write at least one job", "is empty")
     if len(items) > MOST_JOBS:
         raise cell.mistake(MistakeCode.ABSURD, f"write at most {MOST_JOBS} jobs", f"has {len(items)} jobs")
+    before = len(found)
     named = _named(items, "job", found)
     jobs = []
     for item in named.values():
-        try:
-            jobs.append(_job(item, projects, named))
-        except Mistake as mistake:
-            found.append(mistake)
-    if not found:
+        if len(found) > MOST_MISTAKES:
+            break
+        jobs.append(_job(item, projects, named, found))
+    if len(found) == before:
         _no_cycle({job.id: job for _, job in jobs}, named)
         jobs = _not_before_those_they_wait_for(jobs)
     return tuple(jobs)
 
 
-def _job(cell: Cell, projects: set[str], named: dict[str, Cell]) -> tuple[int, Workload]:
-    fields = cell.mapping(_JOB_FIELDS, ("name", "command"))
-    least, most = _pods(fields["pods"]) if "pods" in fields else (1, 1)
-    models = tuple(item.name() for item in fields["models"].one_or_more()) if "models" in fields else ()
-    role = Role("pod", most, _ask(cell, fields), Where(models=models))
-    after = fields["after"].one_or_more() if "after" in fields else []
-    return _at(fields["at"]) if "at" in fields else 0, Workload(
+def _job(cell: Cell, projects: frozenset[str], named: dict[str, Cell], found: list[Mistake]) -> tuple[int, Workload]:
+    """A job and its moment; worth nothing where anything was wrong with it."""
+    before = len(found)
+    fields = cell.mapping(_JOB_FIELDS, ("name", "command"), found)
+    ask = Ask()
+    try:
+        ask = _ask(cell, fields)
+    except Mistake as mistake:
+        if mistake.code is not MistakeCode.MISSING or len(found) == before:  # else gpus was misspelt
+            found.append(mistake)
+    least, most = _part(fields, "pods", _pods, (1, 1), found)
+    return _part(fields, "at", _at, 0, found), Workload(
         id=fields["name"].name(),
-        project=_project_of(cell, fields, projects),
-        roles=(role,),
+        project=_project_of(cell, fields, projects, found),
+        roles=(Role("pod", most, ask, Where(models=_part(fields, "models", _names, (), found))),),
         gang_min=least,
-        user=fields["user"].name() if "user" in fields else "",
-        priority=_priority(fields["priority"]) if "priority" in fields else 0,
+        user=_part(fields, "user", Cell.name, "", found),
+        priority=_part(fields, "priority", _priority, 0, found),
         elastic=least < most,
-        limit=fields["limit"].span(1) if "limit" in fields else None,
-        grace=fields["grace"].span() if "grace" in fields else GRACE,
-        after=tuple(_dependency(item, named) for item in after),
-        command=_command(fields["command"]),
+        limit=_part(fields, "limit", _limit, None, found),
+        grace=_part(fields, "grace", _grace, GRACE, found),
+        after=_part(fields, "after", lambda after: _dependencies(after, named), (), found),
+        command=_part(fields, "command", _command, (), found),
     )
 
 
+def _names(cell: Cell) -> tuple[str, ...]:
+    return tuple(item.name() for item in cell.one_or_more())
+
+
+def _limit(cell: Cell) -> int | None:
+    return _at_most(LONGEST, "a year", cell, cell.span(1))
+
+
+def _grace(cell: Cell) -> int:
+    return _at_most(DAY, "a day", cell, cell.span())
+
+
 def _at(cell: Cell) -> int:
-    at = cell.span()
-    if at > LATEST:
-        raise cell.mistake(MistakeCode.ABSURD, "write a time of at most 30 days")
-    return at
+    return _at_most(LATEST, "30 days", cell, cell.span())
 
 
-def _project_of(cell: Cell, fields: dict[str, Cell], projects: set[str]) -> str:
+def _at_most(most: int, words: str, cell: Cell, span: int) -> int:
+    if span > most:
+        raise cell.mistake(MistakeCode.ABSURD, f"write a time of at most {words}", "is absurdly long")
+    return span
+
+
+def _project_of(cell: Cell, fields: dict[str, Cell], projects: frozenset[str], found: list[Mistake]) -> str:
     if "project" in fields:
-        return fields["project"].choice(sorted(projects)) if projects else fields["project"].name()
+        read = (lambda item: item.choice(sorted(projects))) if projects else Cell.name
+        return _part(fields, "project", read, DEFAULT_PROJECT, found)
     if projects:
-        raise cell.mistake(MistakeCode.MISSING, "add project: ..., one of those above", "has no project")
+        found.append(cell.mistake(MistakeCode.MISSING, "add project: ..., one of those above", "has no project"))
     return DEFAULT_PROJECT
 
 
@@ -255,6 +321,10 @@ def _dependencies_first(workloads: dict[str, Workload]) -> list[str]:
 # -- dependencies -------------------------------------------------------------------------------------------------
 
 
+def _dependencies(cell: Cell, named: dict[str, Cell]) -> tuple[Dependency, ...]:
+    return tuple(_dependency(item, named) for item in cell.one_or_more())
+
+
 def _dependency(cell: Cell, named: dict[str, Cell]) -> Dependency:
     if not cell.is_mapping:
         return Dependency(cell.choice(named))
@@ -265,24 +335,8 @@ def _dependency(cell: Cell, named: dict[str, Cell]) -> Dependency:
 
 def _no_cycle(jobs: dict[str, Workload], named: dict[str, Cell]) -> None:
     """Raises Mistake CYCLE where jobs wait for each other, with the way round."""
-    done: set[str] = set()
-    for start in jobs:
-        path: dict[str, None] = {}
-        rest = [(start, iter(jobs[start].after))] if start not in done else []
-        while rest:
-            name, others = rest[-1]
-            if len(path) < len(rest):
-                path[name] = None
-            following = next(others, None)
-            if following is None:
-                done.add(name)
-                rest.pop()
-                path.popitem()
-            elif following.workload in path:
-                names = [*path, following.workload]
-                way = names[names.index(following.workload) :]
-                after = named[name].entries()["after"]
-                do = "let one of them wait for none of the others"
-                raise after.mistake(MistakeCode.CYCLE, do, "makes jobs wait for each other", " > ".join(way))
-            elif following.workload not in done:
-                rest.append((following.workload, iter(jobs[following.workload].after)))
+    way = circle({name: [other.workload for other in job.after] for name, job in jobs.items()})
+    if way:
+        after = named[way[-2]].entries()["after"]
+        do = "let one of them wait for none of the others"
+        raise after.mistake(MistakeCode.CYCLE, do, "makes jobs wait for each other", " > ".join(way))

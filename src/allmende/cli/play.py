@@ -12,11 +12,11 @@ from allmende.engine.explain import explain, growth_reason
 from allmende.engine.state import State
 from allmende.model.event import PodEnded, PodGone
 from allmende.model.reason import Reason
-from allmende.model.span import show_clock
 from allmende.scene.record import Record
 from allmende.scene.stage import stage
 from allmende.scene.value import Scene
 from allmende.sim.world import Entry, Observer, World
+from allmende.words.figure import clock
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _FREE, _LEAVING, _MANY = "·", "-", "+"
@@ -53,7 +53,7 @@ class _Teller(Observer):
         self._seen = len(world.log)
         lines += [tell_reason(name, reason, self._language) for name, reason in self._fresh(world)]
         for text in lines:
-            self._console.print(Text(f"  {show_clock(world.now)}  {text}"), soft_wrap=True)
+            self._console.print(Text(f"  {clock(world.now)}  {text}"), soft_wrap=True)
         changed = self.machine(world.state)
         if lines or changed:
             self._pause()

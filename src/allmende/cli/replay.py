@@ -21,6 +21,9 @@ from allmende.sim.traces import openb as openb_trace
 from allmende.sim.traces import philly as philly_trace
 from allmende.sim.traces.table import Tally
 
+MOST_GPUS = 2**17
+SLOWEST, FASTEST = 0.001, 1_000_000.0
+"""Bounds of --gpus and --speed: beyond them a replay takes days or says nothing."""
 WIDTH = 120
 """Columns of the tables where `out` is no terminal."""
 STEP = 10
@@ -110,7 +113,7 @@ def _failures(sizes: Sequence[sim.Size]) -> Table:
 
 
 def _philly(console: Console, folder: str, speed: float, gpus: int) -> int:
-    sim.cluster(gpus)  # a bad number is said before a long reading
+    _check(speed, gpus)  # before a long reading
     jobs, tally = philly_trace.read_jobs(folder, sim.PER_NODE)
     jobs = sim.faster(jobs, speed)
     _tallies(console, tally)
@@ -120,6 +123,17 @@ def _philly(console: Console, folder: str, speed: float, gpus: int) -> int:
     _figures(console, title, found)
     console.print(_projects(found))
     return _effort(console, found.effort, found.unbalanced)
+
+
+def _check(speed: float, gpus: int) -> None:
+    """Raises Mistake for a speed or a number of GPUs that is none, or that nobody can mean."""
+    if gpus > MOST_GPUS:
+        raise Mistake(MistakeCode.ABSURD, gpus, "--gpus", f"write at most {MOST_GPUS}", "is absurdly large")
+    sim.cluster(gpus)
+    sim.faster((), speed)
+    if not SLOWEST <= speed <= FASTEST:
+        do = f"write a number from {SLOWEST} to {FASTEST:.0f}, such as 7"
+        raise Mistake(MistakeCode.ABSURD, speed, "--speed", do, "is absurdly slow or fast")
 
 
 def _figures(console: Console, title: str, found: sim.Queueing) -> None:

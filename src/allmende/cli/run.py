@@ -16,16 +16,18 @@ from rich.console import Console
 
 from allmende.backend.local.devices import virtual_nodes
 from allmende.boot import LocalRun, local_run
-from allmende.cli.board import Board, LiveBoard, PlainBoard, declared, summary
+from allmende.cli.board import Board, LiveBoard, PlainBoard, declared, summarise
 from allmende.cli.jobs_file import JobsFile, read_jobs
 from allmende.cli.story import Stories
-from allmende.control.journal import Entry, Line
+from allmende.control.journal import Entry, Line, is_journal
 from allmende.engine.explain import explain, growth_reason
+from allmende.engine.remedy import remedies
 from allmende.engine.state import State
 from allmende.model.cluster import Node
 from allmende.model.event import NodeSet, ProjectSet, Submitted
-from allmende.model.mistake import Mistake
+from allmende.model.mistake import Mistake, MistakeCode
 from allmende.model.reason import Reason, Waiting
+from allmende.model.remedy import Remedy
 from allmende.model.standing import Phase
 from allmende.model.units import GPU
 from allmende.words import screen
@@ -34,6 +36,8 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C or a signal that asks to end, as shells have it."""
 EXPLAINED = 200
 """Jobs short of pods whose reasons are made anew after every turn."""
+REMEDIED = 20
+"""Jobs for which remedies are sought at the end of a run."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -52,6 +56,7 @@ def run(path: str, gpus: str, options: Options, out: TextIO) -> int:
     console = Console(file=out, highlight=False, markup=False)
     try:
         nodes, file = virtual_nodes(gpus), read_jobs(path)
+        _check_places(options, path)
         for warning in file.advice(sum(len(node.devices) for node in nodes) * GPU):
             print(f"{path}: {warning}", file=sys.stderr)
         with interruptible():
@@ -62,13 +67,14 @@ def run(path: str, gpus: str, options: Options, out: TextIO) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        where = error.filename or options.log or path
-        print(f"{where}: {error.strerror or error}; choose another place", file=sys.stderr)
+        if error.filename is None:
+            raise  # of the screen
+        print(f"{error.filename}: {error.strerror or error}; choose another place", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(screen("interrupted", options.language), file=sys.stderr)
         return INTERRUPTED
-    console.print(summary(finished.stories, options.language))
+    summarise(console, finished.stories, options.language, finished.remedies)
     if finished.stuck:
         print(screen("stuck", options.language), file=sys.stderr)
     console.print(screen("logs", options.language, folder=finished.logs), soft_wrap=True)
@@ -77,11 +83,28 @@ def run(path: str, gpus: str, options: Options, out: TextIO) -> int:
     return 1 if finished.stories.failed else 0
 
 
+def _check_places(options: Options, path: str) -> None:
+    """Raises Mistake where the event log would take the place of something else, or the output has no folder."""
+    log, logs = options.log, options.logs
+    if log is not None and log.is_dir():
+        do = f"name a file, such as {log / 'events.jsonl'}"
+        raise Mistake(MistakeCode.WRONG_KIND, str(log), "--log", do, "is a folder")
+    if log is not None and log.is_file():
+        if log.samefile(path):
+            raise Mistake(MistakeCode.CONTRADICTION, str(log), "--log", "name another file", "is the file of the jobs")
+        if log.stat().st_size and not is_journal(log):
+            wrong = "is there already, and is no event log"
+            raise Mistake(MistakeCode.DUPLICATE, str(log), "--log", "name another file, or remove it first", wrong)
+    if logs is not None and logs.exists() and not logs.is_dir():
+        raise Mistake(MistakeCode.WRONG_KIND, str(logs), "--output", "name a folder", "is no folder")
+
+
 @dataclass(frozen=True)
 class Finished:
     """How a run ended. `stuck`: jobs still wait although waiting would help, and nothing is left that could come.
 
-    `entries`: all events and decisions. `left`: processes that outlived the run; there are none.
+    `entries`: all events and decisions. `left`: processes that outlived the run; there are none. `remedies`: what
+    would start those that wait.
     """
 
     state: State
@@ -90,6 +113,7 @@ class Finished:
     logs: Path
     stuck: bool
     left: int
+    remedies: dict[str, list[Remedy]]
 
 
 def execute(file: JobsFile, nodes: tuple[Node, ...], options: Options, console: Console) -> Finished:
@@ -110,7 +134,17 @@ def execute(file: JobsFile, nodes: tuple[Node, ...], options: Options, console: 
     finally:
         with _undisturbed_by_more():
             run.close()
-    return Finished(run.loop.state, turn.stories, run.journal.entries, logs, turn.stuck, run.backend.remains)
+    state, entries = run.loop.state, run.journal.entries
+    return Finished(state, turn.stories, entries, logs, turn.stuck, run.backend.remains, _remedies(state))
+
+
+def _remedies(state: State) -> dict[str, list[Remedy]]:
+    """What would start those that wait, for the first of them; each is tried by passes of its own."""
+    waiting = [name for name, standing in state.standings.items() if standing.phase is Phase.QUEUED]
+    if len(waiting) > EXPLAINED:
+        return {}
+    found = {name: remedies(state, name, state.now) for name in waiting[:REMEDIED]}
+    return {name: some for name, some in found.items() if some}
 
 
 def _board(console: Console, options: Options, run: LocalRun) -> Board:

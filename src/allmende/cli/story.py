@@ -25,7 +25,7 @@ class Story:
     ok: bool = False
     attempts: int = 0
     evictions: int = 0
-    remark: str = ""
+    remark: Remark | None = None
     reason: Reason | None = None
 
     @property
@@ -51,8 +51,8 @@ class Stories:
                 story.started = line.at if story.started is None else story.started
             case Evict(workload=name, cause=cause):
                 self.by_name[name].evictions += cause is not Cause.SHRINK
-            case Remark(workload=name, text=text):
-                self.by_name[name].remark = text
+            case Remark(workload=name):
+                self.by_name[name].remark = line
             case _:
                 pass
 

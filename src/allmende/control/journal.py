@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -58,6 +59,7 @@ class Journal:
     def __init__(self, path: Path | None = None) -> None:
         self.entries: list[Entry] = []
         self._file: IO[bytes] | None = None
+        self._path = path
         if path is not None:
             self._file = path.open("wb")
             self._write(Header(FORMAT, VERSION))
@@ -70,18 +72,30 @@ class Journal:
 
     def _write(self, line: Line | Header) -> None:
         if self._file is not None:
-            self._file.write(_ENCODER.encode(line) + b"\n")
+            with self._named():
+                self._file.write(_ENCODER.encode(line) + b"\n")
 
     def flush(self) -> None:
         """Hand all lines to the system."""
         if self._file is not None:
-            self._file.flush()
+            with self._named():
+                self._file.flush()
 
     def close(self) -> None:
         """Write out and close the file."""
         if self._file is not None:
-            self._file.close()
-            self._file = None
+            with self._named():
+                file, self._file = self._file, None
+                file.close()
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """An error says which file it is about; the system names none when a write fails."""
+        try:
+            yield
+        except OSError as error:
+            error.filename = str(self._path)
+            raise
 
     def __enter__(self) -> Journal:
         return self
@@ -114,6 +128,15 @@ def read(path: Path) -> Iterator[Line]:
                 raise Mistake(
                     MistakeCode.UNREADABLE, line.decode(errors="replace").strip(), where, do, str(error)
                 ) from None
+
+
+def is_journal(path: Path) -> bool:
+    """Whether a file begins as a journal does, of any version. Raises OSError where it cannot be opened."""
+    with path.open("rb") as file:
+        try:
+            return _HEADER.decode(file.readline()).format == FORMAT
+        except msgspec.MsgspecError:
+            return False
 
 
 def differences(one: State, other: State) -> tuple[str, ...]:

@@ -11,11 +11,16 @@ from allmende.model.workload import Workload
 
 
 class Remark(Struct, frozen=True, tag=True):
-    """Something about a workload that people should read and no decision depends on ('exit code 3')."""
+    """Something about a workload that people should read and no decision depends on ('exit code 3').
+
+    `text` says it in English, for logs; `key` and `params`, where given, let `words.screen` say it in any language.
+    """
 
     at: int
     workload: str
     text: str
+    key: str = ""
+    params: dict[str, str | int] = {}
 
 
 class Backend(Protocol):

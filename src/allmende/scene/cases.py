@@ -81,6 +81,7 @@ class CaseReader:
         found: dict[str, yaml.Node] = {}
         for node in declared:
             name = next((value.value for key, value in node.value if key.value == "name"), "")
+            name = name if isinstance(name, str) else ""
             found[name if name not in found else f"{name} again"] = node
         for name, like in self.queues.items():
             found.setdefault(name, fields({"name": scalar(name, like)}, like))
@@ -251,5 +252,6 @@ def _with_name_label(node: yaml.MappingNode) -> yaml.MappingNode:
     """A node that can be selected by its name."""
     entries = {key.value: value for key, value in node.value}
     labels = {key.value: value for key, value in entries["labels"].value} if "labels" in entries else {}
-    labels.setdefault("name", entries["name"])
+    if "name" in entries:
+        labels.setdefault("name", entries["name"])
     return fields({**entries, "labels": fields(labels, node)}, node)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from allmende.engine import explain
 from allmende.model.reason import Reason
-from allmende.model.span import show_clock
 from allmende.model.units import show_gpus
 from allmende.scene import view
 from allmende.scene.book import position
@@ -16,6 +15,7 @@ from allmende.scene.record import Record
 from allmende.scene.value import Check, Expect, Scene
 from allmende.sim.world import Entry, World
 from allmende.words import say, say_decision, say_event
+from allmende.words.figure import clock
 
 
 def at_moment(check: Check, world: World, record: Record, scene: Scene, now: int) -> list[str]:
@@ -32,7 +32,7 @@ def at_moment(check: Check, world: World, record: Record, scene: Scene, now: int
         place = position(world.state, name)
         if place != wanted:
             found.append(f"{name} is number {place} of its queue, not {wanted}")
-    return [f"{show_clock(now - scene.origin)}: {line}" for line in found]
+    return [f"{clock(now)}: {line}" for line in found]
 
 
 def _running(check: Check, world: World, scene: Scene) -> list[str]:

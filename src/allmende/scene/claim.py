@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from allmende.model.span import show_clock
 from allmende.scene.moment import Moment
 from allmende.scene.record import Record
+from allmende.words.figure import clock
 
 
 class Claim:
@@ -111,7 +111,7 @@ class Sentence:
         )
 
     def _breach(self, at: int) -> None:
-        self.breaches.append(f"at {show_clock(at)}")
+        self.breaches.append(f"at {clock(at)}")
 
     def finish(self, record: Record) -> None:
         """The scene is over."""
@@ -142,7 +142,7 @@ class LateStart(Sentence):
         start = record.start_of(self.large)
         for at, name, ends in self._seen:
             if not (self.spared and ends is not None and start is not None and ends <= start):
-                self.breaches.append(f"{name} at {show_clock(at)}")
+                self.breaches.append(f"{name} at {clock(at)}")
 
 
 def first_breaches(sentences: Sequence[tuple[str, Sentence]]) -> list[str]:

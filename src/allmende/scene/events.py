@@ -75,10 +75,10 @@ def _repeated(given: dict[str, Cell], cell: Cell, draft: Draft) -> Iterator[Step
 def _numbered(cell: Cell, i: int) -> Cell:
     if not isinstance(cell.node, yaml.MappingNode):
         return cell
-    pairs = [
-        (key, scalar(value.value.replace("{i}", str(i)), value) if key.value == "name" else value)
-        for key, value in cell.node.value
-    ]
+    pairs = []
+    for key, value in cell.node.value:
+        named = key.value == "name" and isinstance(value, yaml.ScalarNode)
+        pairs.append((key, scalar(value.value.replace("{i}", str(i)), value) if named else value))
     return Cell(yaml.MappingNode(cell.node.tag, pairs, cell.node.start_mark, cell.node.end_mark), cell.path)
 
 

@@ -112,6 +112,7 @@ def _on_gpus(cell: Cell | None) -> dict[str, dict[int, int]]:
         return {}
     found: dict[str, dict[int, int]] = {}
     for name, value in cell.entries().items():
+        value.entries()  # a mapping
         found[name] = {Cell(key, value.path).count(): Cell(pods, value.path).count() for key, pods in value.node.value}
     return found
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from allmende.model.mistake import Mistake, MistakeCode
 from allmende.scene.cases import CaseReader
-from allmende.scene.cell import Cell, read_yaml
+from allmende.scene.cell import THIS_FILE, Cell, read_yaml
 from allmende.scene.forms.daily import daily
 from allmende.scene.forms.named import names
 from allmende.scene.forms.settled import policies, projects
@@ -20,6 +20,8 @@ from allmende.scene.read import scene
 from allmende.scene.rule import Refused
 from allmende.scene.run import Status, Verdict, play
 
+LAYOUT = "layout"
+"""The kind of a file that describes the layout of the cases beside it."""
 CAPABILITY = {
     "budget": "budgets",
     "spot": "bought capacity and recovery",
@@ -59,8 +61,12 @@ def judge(path: str) -> Judged:
         return Judged(path, read.name, "scene", read.about, verdict, played)
     if "id" not in fields or "kind" not in fields:
         do = "begin a scene with version: 1, or a case with id and kind"
-        raise top.mistake(MistakeCode.MISSING, do, "is neither a scene nor a case", what="this file")
+        if "jobs" in fields:
+            do = f"run a file of jobs with: allmende run {path} --virtual-gpus 8xH100"
+        raise top.mistake(MistakeCode.MISSING, do, "is neither a scene nor a case", what=THIS_FILE)
     kind = fields["kind"].text()
+    if kind == LAYOUT:
+        raise top.mistake(MistakeCode.WRONG_KIND, "name a case", "describes a layout and is no case", what=THIS_FILE)
     about = fields["symptom"].text() if "symptom" in fields else ""
     played, verdict = _case(top, fields, path, kind)
     return Judged(path, fields["id"].text(), kind, about, verdict, played)
@@ -69,7 +75,7 @@ def judge(path: str) -> Judged:
 def is_layout(path: str) -> bool:
     """Whether a file of a case folder describes the layout instead of being a case."""
     fields = read_yaml(path).entries()
-    return "kind" in fields and fields["kind"].text() == "layout"
+    return "kind" in fields and fields["kind"].text() == LAYOUT
 
 
 def _case(top: Cell, fields: dict[str, Cell], path: str, kind: str) -> tuple[Played | None, Verdict]:

@@ -16,12 +16,14 @@ from allmende.model.tenancy import Project
 from allmende.model.workload import Workload
 from allmende.scene import measure, never, settings, works
 from allmende.scene.cell import Cell, read_yaml
+from allmende.scene.circle import check_depth, circle
 from allmende.scene.draft import Draft
 from allmende.scene.events import steps
 from allmende.scene.expect import expectations
 from allmende.scene.value import Expect, Running, Scene, Step
 
 VERSION = 1
+NODES_AT_MOST = 20_000
 TOP = (
     "version", "name", "about", "timezone", "policy", "owners", "cluster", "projects", "running", "events", "expect",
 )  # fmt: skip
@@ -56,7 +58,7 @@ def scene(
     found: list[Step] = sorted((s for event in events for s in steps(event, draft)), key=lambda step: step.at)
     _check_dependencies(draft)
     owners = given["owners"].mapping(("recreate",)) if "owners" in given else {}
-    zone = _zone(given["timezone"]) if "timezone" in given else "UTC"
+    zone = given["timezone"].zone().key if "timezone" in given else "UTC"
     policy = settings.policy(given.get("policy"))
     if zone != "UTC" and policy.utc_offset == 0:
         offset = local(draft.origin, ZoneInfo(zone)).utcoffset()
@@ -83,13 +85,6 @@ def scene(
     return result
 
 
-def _zone(cell: Cell) -> str:
-    try:
-        return ZoneInfo(cell.text()).key
-    except (KeyError, ValueError, OSError):
-        raise cell.mistake(MistakeCode.UNKNOWN_NAME, "write a zone such as Europe/Berlin", "is no time zone") from None
-
-
 def _absolute(event: Cell) -> int:
     cell = event.entries()["at_time"]
     return moment(cell.text(), cell.where)
@@ -101,6 +96,8 @@ def _nodes(cell: Cell | None, draft: Draft) -> tuple[Node, ...]:
         given = item.mapping(settings.NODE, ("name",))
         name = given["name"].name()
         many = given["count"].count(1) if "count" in given else 0
+        if many > NODES_AT_MOST:
+            raise given["count"].mistake(MistakeCode.ABSURD, f"make at most {NODES_AT_MOST} at once")
         for each in [f"{name}-{i}" for i in range(1, many + 1)] if many else [name]:
             if each in draft.nodes:
                 raise item.mistake(MistakeCode.DUPLICATE, "give each node a name of its own", what=each)
@@ -120,6 +117,7 @@ def _projects(cell: Cell | None, draft: Draft) -> tuple[Project, ...]:
         draft.gaps += [gap for known, gap in GAP_FIELDS.items() if known in given]
         found.append(settings.project(name, given))
     try:
+        check_depth(found)
         check_projects(found)
     except Mistake as mistake:
         raise mistake.at(cell.place if cell else "") from None
@@ -164,29 +162,22 @@ def _places(cell: Cell, workload: Workload, draft: Draft) -> tuple[tuple[str, in
 def _per_device(cell: Cell | None) -> tuple[tuple[int, int], ...]:
     if cell is None:
         return ()
-    return tuple((int(name), value.count()) for name, value in cell.entries().items() if name.isdecimal())
+    cell.entries()  # a mapping
+    return tuple((Cell(key, cell.path).count(), Cell(value, cell.path).count()) for key, value in cell.node.value)
 
 
 def _check_dependencies(draft: Draft) -> None:
     """Refuse dependencies on what is never submitted, and circles of them."""
     above = {name: [d.workload for d in workload.after] for name, workload in draft.workloads.items()}
-    done: set[str] = set()
-    for name in above:
-        path: list[str] = []
-        _follow(name, above, done, path, draft)
-
-
-def _follow(name: str, above: dict[str, list[str]], done: set[str], path: list[str], draft: Draft) -> None:
-    if name in path:
-        circle = " > ".join([*path[path.index(name) :], name])
-        raise draft.places[name].mistake(MistakeCode.CYCLE, "let one of them wait for nobody", what=circle)
-    if name in done:
-        return
-    for other in above[name]:
-        if other not in above:
-            raise draft.places[name].mistake(MistakeCode.UNKNOWN_NAME, "wait for a workload of the scene", what=other)
-        _follow(other, above, done, [*path, name], draft)
-    done.add(name)
+    for name, others in above.items():
+        for other in others:
+            if other not in above:
+                do = "wait for a workload of the scene"
+                raise draft.places[name].mistake(MistakeCode.UNKNOWN_NAME, do, what=other)
+    way = circle(above)
+    if way:
+        do = "let one of them wait for nobody"
+        raise draft.places[way[0]].mistake(MistakeCode.CYCLE, do, what=" > ".join(way))
 
 
 def _check_words(result: Scene) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from allmende.model.span import show_clock
 from allmende.scene import check, measure, never
 from allmende.scene.again import again
 from allmende.scene.claim import Sentence, first_breaches
@@ -19,6 +18,7 @@ from allmende.scene.record import Record
 from allmende.scene.stage import stage
 from allmende.scene.value import Scene
 from allmende.sim.world import Entry, Observer, World
+from allmende.words.figure import clock
 
 CHECKED_AT_MOST = 20_000
 """Workloads that run at the beginning, up to which invariants are asserted (each time by a full rebuild)."""
@@ -97,9 +97,7 @@ def play(scene: Scene, *, checked: bool = True) -> tuple[Played | None, Verdict]
         world.run(last(scene) + 1)
     except Exception as error:  # whatever the engine does wrong is this scene's failure
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        line = (
-            f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno}, at {show_clock(world.now)})"
-        )
+        line = f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno}, at {clock(world.now)})"
         return Played(scene, world, record), Verdict(Status.FAILED, (line,))
     for _, sentence in judge.sentences:
         sentence.finish(record)

@@ -241,6 +241,16 @@ _SCREEN = {
     "stuck": "nothing runs and nothing can change any more; the run ends with jobs that still wait",
     "interrupted": "interrupted: all processes were ended",
     "simulated": "simulated",
+    "exit_code": "pod {pod} of attempt {attempt} ended with exit code {code}; see {log}",
+    "exit_forbidden": (
+        "pod {pod} of attempt {attempt} ended with exit code {code} (the command is not executable); see {log}"
+    ),
+    "exit_not_found": (
+        "pod {pod} of attempt {attempt} ended with exit code {code} (the command was not found); see {log}"
+    ),
+    "exit_signal": "pod {pod} of attempt {attempt} ended with signal {code}; see {log}",
+    "unstartable": "pod {pod} of attempt {attempt} cannot start {program}: {why}",
+    "forced": "pod {pod} of attempt {attempt} was ended by force when its grace was over",
 }
 
 CATALOGUE = Catalogue(

@@ -257,6 +257,12 @@ _SCREEN = {
     "stuck": "실행 중인 작업이 없고 더 달라질 것도 없어, 대기 중인 작업을 남기고 마칩니다",
     "interrupted": "중단됨: 모든 프로세스를 종료했습니다",
     "simulated": "모의 실행",
+    "exit_code": "파드 {pod}(시도 {attempt})의 종료 코드는 {code}입니다. 출력: {log}",
+    "exit_forbidden": "파드 {pod}(시도 {attempt})의 종료 코드는 {code}입니다(실행할 수 없는 명령). 출력: {log}",
+    "exit_not_found": "파드 {pod}(시도 {attempt})의 종료 코드는 {code}입니다(찾을 수 없는 명령). 출력: {log}",
+    "exit_signal": "파드 {pod}(시도 {attempt}): 신호 {code}에 의해 종료되었습니다. 출력: {log}",
+    "unstartable": "파드 {pod}(시도 {attempt}): 명령({program})을 시작할 수 없습니다 - {why}",
+    "forced": "파드 {pod}(시도 {attempt}): 유예 시간이 지나 강제로 종료되었습니다",
 }
 
 CATALOGUE = Catalogue(

@@ -5,7 +5,7 @@ import os
 import secrets
 import selectors
 import signal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from allmende.backend.local.process import Process, end_strays, others, strays, why
@@ -17,12 +17,15 @@ from allmende.model.span import SECOND
 from allmende.model.workload import Workload
 from allmende.ports.backend import Remark
 from allmende.ports.clock import Clock
+from allmende.words import screen
 
 CLOSING = 5 * SECOND
 """Longest grace that pods get when the whole run ends."""
 UNKILLABLE = 5.0
 """Seconds that the last kill waits for processes that the kernel does not let go of."""
-_SHELL_WORDS = {126: "the command is not executable", 127: "the command was not found"}  # exit codes of sh
+LONGEST_SLEEP = 86_400.0
+"""Seconds after which a sleep begins anew; the system counts the milliseconds of one in 31 bits, 24 days."""
+_SHELL = {126: "exit_forbidden", 127: "exit_not_found"}  # what these exit codes of sh mean
 
 
 class _Running:
@@ -95,7 +98,7 @@ class LocalBackend:
             process = Process.spawn(workload.command, environment(pod, workload, world, self._ordinals), log, mark)
         except OSError as error:
             program = workload.command[0] if workload.command else ""
-            self._remark(pod, f"cannot start {program!r}: {why(error)}")
+            self._remark(pod, "unstartable", program=repr(program), why=why(error))
             self._news.append(PodEnded(self._clock.now(), pod.id, ok=False))
             return False
         running = _Running(pod, process)
@@ -125,7 +128,7 @@ class LocalBackend:
             now = self._clock.now()
             limit = self._next_deadline(until)
             late = limit is not None and limit <= now
-            self._wait(0 if late else None if limit is None else (limit - now) / SECOND)
+            self._wait(0 if late else None if limit is None else min((limit - now) / SECOND, LONGEST_SLEEP))
             self._force_overdue()
             if until is not None and self._clock.now() >= until:
                 break
@@ -182,18 +185,19 @@ class LocalBackend:
             self._worlds.pop((pod.workload, pod.attempt), None)
         told = running.deadline is not None
         if told and running.forced:
-            self._remark(pod, "was ended by force when its grace was over")
+            self._remark(pod, "forced")
         elif code and not told:
-            self._remark(pod, f"ended with {_code(code)}; see {self.log(pod.id)}")
+            key, shown = _code(code)
+            self._remark(pod, key, code=shown, log=str(self.log(pod.id)))
         now = self._clock.now()
         self._news.append(PodGone(now, pod.id) if told else PodEnded(now, pod.id, ok=code == 0))
 
     def _pods(self) -> Iterator[Pod]:
         return (running.pod for running in self._running.values())
 
-    def _remark(self, pod: Pod, text: str) -> None:
-        where = f"pod {pod.role}.{pod.rank} of attempt {pod.attempt}"
-        self._news.append(Remark(self._clock.now(), pod.workload, f"{where} {text}"))
+    def _remark(self, pod: Pod, key: str, **params: str | int) -> None:
+        params.update(pod=f"{pod.role}.{pod.rank}", attempt=pod.attempt)
+        self._news.append(Remark(self._clock.now(), pod.workload, screen(key, "en", **params), key, params))
 
     def _watch(self, running: _Running, descriptor: int) -> None:
         running.watched.add(descriptor)
@@ -241,11 +245,10 @@ def _undisturbed() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _code(code: int) -> str:
-    """An exit code in words."""
+def _code(code: int) -> tuple[str, str | int]:
+    """The key of the words for an exit code, and how it is shown."""
     if code < 0:
         with contextlib.suppress(ValueError):
-            return f"signal {signal.Signals(-code).name}"
-        return f"signal {-code}"
-    meaning: Mapping[int, str] = _SHELL_WORDS
-    return f"exit code {code}" + (f" ({meaning[code]})" if code in meaning else "")
+            return "exit_signal", signal.Signals(-code).name
+        return "exit_signal", -code
+    return _SHELL.get(code, "exit_code"), code

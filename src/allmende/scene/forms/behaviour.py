@@ -31,7 +31,10 @@ def behaves(cell: Cell, given_settings: list[Cell], then: Then) -> bool:
     given, said = _GIVEN.fullmatch(cell.entries()["given"].text()), _THEN.fullmatch(cell.entries()["then"].text())
     if given is None or said is None:
         return False
-    for place in map(int, re.findall(r"\d+", said["which"])):
+    places = [int(place) for place in re.findall(r"\d+", said["which"])]
+    if max(places, default=0) >= len(given_settings):
+        return False
+    for place in places:
         first = _first_to_start(given, given_settings[place], cell)
         then.expect(first == said["who"], f"with setting {place} the job of {first} starts first")
     return True

@@ -9,6 +9,7 @@ import yaml
 from msgspec.structs import replace
 
 from allmende.metering.window import days, moment
+from allmende.model.mistake import MistakeCode
 from allmende.model.quantity import quantity
 from allmende.model.span import HOUR, SECOND
 from allmende.scene.cases import CaseReader
@@ -68,7 +69,10 @@ def _judge(name: str, wanted: dict[str, Cell], played: Played, zone: tzinfo, the
 
 def _spent(item: dict[str, Cell], queue: Cell, zone: tzinfo, before: int) -> Cell:
     """A submission that used so many GPU-hours on a local day, from its midnight on."""
-    day = date.fromisoformat(item["day"].text()[:10])
+    try:
+        day = date.fromisoformat(item["day"].text()[:10])
+    except ValueError:
+        raise item["day"].mistake(MistakeCode.UNREADABLE, "write a day such as 2026-09-08", "is no day") from None
     midnight = datetime(day.year, day.month, day.day, tzinfo=zone)
     following = midnight + timedelta(days=1)
     begins, ends = moment(midnight.isoformat()), min(before, moment(following.isoformat()))

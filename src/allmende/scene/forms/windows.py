@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from fractions import Fraction
-from zoneinfo import ZoneInfo
 
 from allmende.metering.window import (
     Period,
@@ -59,14 +58,17 @@ def windows(_top: Cell, given: dict[str, Cell], then: Then) -> None:
 
 
 def zone_of(given: dict[str, Cell]) -> tzinfo:
-    return ZoneInfo(given["timezone"].text()) if "timezone" in given else UTC
+    return given["timezone"].zone() if "timezone" in given else UTC
 
 
 def _window(given: dict[str, Cell]) -> tuple[int, int] | None:
     if "window" not in given:
         return None
-    first, last = given["window"].items()
-    return moment(first.text(), first.where), moment(last.text(), last.where)
+    ends = given["window"].items()
+    if len(ends) != 2:
+        raise given["window"].mistake(MistakeCode.WRONG_KIND, "write [from, to]", "is no pair of moments")
+    first, last = (moment(each.text(), each.where) for each in ends)
+    return first, last
 
 
 def _uses(given: dict[str, Cell]) -> list[Use]:
