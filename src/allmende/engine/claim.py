@@ -25,12 +25,13 @@ class Claims:
         self.work = work
         self.hope = hope
         self._unclaimable: set[tuple[Branch, Shape, int]] = set()
+        self._freed: dict[str, int] = {}
 
     def claim(self, branch: Branch, line: Line, standing: Standing, need: Demand, model: str) -> bool:
         """Take back room for the minimum of a request, and for as many of its other pods as may; False = there is none."""
         workload, shape = standing.workload, line.shape
         memo = (branch, shape, workload.priority)
-        if not line.grows and (memo in self._unclaimable or self.hope.known_hopeless(memo)):
+        if self.hope.closed or (not line.grows and (memo in self._unclaimable or self.hope.known_hopeless(memo))):
             return False
         claimant = Claimant(self.work.herd, branch, workload.priority, need.units, model, workload.id)
         answer = self._hunt(claimant, branch, line, standing, need) if claimant.anybody else None
@@ -43,6 +44,7 @@ class Claims:
         self._take_victims(workload, answer, claimant.inside > 0)
         pods = self._held_places(shape, standing, answer)
         pods += self.more(branch, standing, shape, pods, model)
+        self.settle(pods)
         self.work.made.append(Hold(self.work.now, workload.id, tuple(pods)))
         self.work.busy.add(workload.id)
         return True
@@ -50,7 +52,7 @@ class Claims:
     def more(self, branch: Branch, standing: Standing, shape: Shape, pods: list[Pod], model: str) -> list[Pod]:
         """Places for the pods above the minimum, kept at once: left to later passes, whoever had to go would come back
         into the room between, only to go again."""
-        if shape.elastic or shape.spread or not self.work.state.policy.evictions:
+        if shape.elastic or shape.spread or not self.work.state.policy.evictions or self.hope.closed:
             return []
         running = standing.pods if standing.phase is Phase.RUNNING else ()
         made: list[Pod] = []
@@ -92,7 +94,7 @@ class Claims:
         policy = self.work.state.policy
         by_rule = policy.fair_share_eviction or policy.borrowers_evict
         if by_rule or claimant.model or self.work.reservations:
-            self._unclaimable.add(memo)  # for this pass, until something is taken back
+            self._unclaimable.add(memo)
         elif not self.work.ban(standing):
             whose = self.hope.others(claimant.branch)[1]
             self.work.index.memory.hopeless(memo, self.work.hunt.looked_at, whose)
@@ -114,8 +116,6 @@ class Claims:
     def _take_victims(self, workload: Workload, answer: Answer, inside: bool) -> None:
         victims = answer.victims
         self.work.searches.append(answer.search)
-        self.hope.taken()
-        self._unclaimable.clear()
         taken: dict[str, list[Victim]] = {}
         for victim in victims:
             taken.setdefault(victim.name, []).append(victim)
@@ -124,14 +124,22 @@ class Claims:
             pods = [pod for victim in group for pod in victim.pods]
             for pod in pods:
                 self.work.draft.evict(pod, group[0].workload)
-                pos = self.work.index.rooms[pod.node].pos
-                self.work.hunt.improved.append(pos)
-                self.hope.freed |= 1 << pos
+                self.work.hunt.improved.append(self.work.index.rooms[pod.node].pos)
+                self._freed[pod.node] = self._freed.get(pod.node, 0) + pod.units
             cause = self._cause(workload, group[0].workload, inside)
             self.work.made.append(Evict(self.work.now, name, tuple(pod.id for pod in pods), cause, workload.id))
             self.work.herd.spare(name)
             self.work.busy.add(name)
             self.work.give_up_hold(name)
+
+    def settle(self, pods: list[Pod]) -> None:
+        """Whether all the room that was taken is held: GPU for GPU, node by node."""
+        kept: dict[str, int] = {}
+        for pod in pods:
+            kept[pod.node] = kept.get(pod.node, 0) + pod.units
+        if any(units == 0 or units > kept.get(node, 0) for node, units in self._freed.items()):
+            self.hope.spill()
+        self._freed = {}
 
     def _cause(self, claimant: Workload, victim: Workload, inside: bool) -> Cause:
         if claimant.project == victim.project:

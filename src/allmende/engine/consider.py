@@ -91,6 +91,7 @@ class Considerations:
         self.work.began(branch, workload, shape, pods)
         more = self.claims.more(branch, standing, shape, pods, model)
         if more:
+            self.claims.settle(more)
             self.work.made.append(Hold(self.work.now, workload.id, tuple(more)))
         return True
 

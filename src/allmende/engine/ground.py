@@ -8,6 +8,8 @@ from allmende.engine.tree import Branch
 from allmende.engine.victim import UNBOUNDED, Claimant
 from allmende.model.units import GPU
 
+MANY = 64  # victims beyond which they are not counted any more
+
 
 class Ground:
     """Upper bounds of what can be taken, by claimant and by project; they only fall within a pass."""
@@ -29,6 +31,16 @@ class Ground:
                     mask |= there
                     units += given
             found = self._grounds[key] = (mask, units)
+        return found
+
+    def victims(self, claimant: Claimant) -> int:
+        """How many victims there are to choose from (a workload and each of its surplus pods counted)."""
+        herd, found = claimant.herd, 0
+        for branch in self.draft.index.tree.branches.values():
+            if branch.workloads and self._ground_of(claimant, branch)[0]:
+                found += sum(1 + len(herd.of(name)[0]) for name in branch.workloads)
+                if found > MANY:
+                    break
         return found
 
     def from_others(self, claimant: Claimant) -> tuple[int, tuple[object, ...]]:

@@ -10,23 +10,23 @@ from allmende.engine.work import Pass
 
 
 class Hope:
-    """Upper bounds of what others could have to give. `took` counts claims that were served in this
-    pass, `freed` are the nodes on which somebody has to go for them."""
+    """Upper bounds of what others could have to give; claims only lower them.
+
+    `closed`: a claim left more room than it takes (a large gang had to go). What that makes possible is for the next
+    pass, which follows at once: so no claim depends on others of its pass, and what earlier passes remember changes
+    no decision.
+    """
 
     def __init__(self, work: Pass) -> None:
         self.work = work
-        self.took = 0
-        self.freed = 0
+        self.closed = False
         self._free: int | None = None
         self._sums: dict[tuple[Branch, int, int], bool] = {}
         self._gifts: dict[Branch, tuple[int, object]] = {}
 
-    def taken(self) -> None:
-        """Something was taken back: what others could give has changed."""
-        self.took += 1
-        self._free = None
-        self._sums.clear()
-        self._gifts.clear()
+    def spill(self) -> None:
+        """A claim left more room than it takes: until that is settled nothing more is taken back."""
+        self.closed = True
 
     def others(self, branch: Branch) -> tuple[int, object]:
         """GPU units that other projects could have to give to this one at most, and whose they are."""
@@ -49,7 +49,7 @@ class Hope:
 
     def sums(self, branch: Branch, line: Line, priority: int) -> bool:
         """Whether what may be taken and what is free add up to what a line needs. Claims only lower these sums."""
-        if not self.anybody(branch, priority):
+        if self.closed or not self.anybody(branch, priority):
             return False
         work = self.work
         need = work.demand(line.shape, branch.name).units
@@ -80,7 +80,7 @@ class Hope:
         """Whether this claim was searched before, in vain, and nothing has changed for it."""
         hunt = self.work.hunt
         whose = self.others(claim[0])[1]
-        return self.work.index.memory.is_hopeless(claim, whose, bool(hunt.leaving), self.freed)
+        return self.work.index.memory.is_hopeless(claim, whose, bool(hunt.leaving))
 
     def _may_claim(self, branch: Branch) -> bool:
         policy, project = self.work.state.policy, branch.project

@@ -70,17 +70,16 @@ class Memory:
         """Nothing could be taken back for this claim."""
         self._hopeless_new[claim] = (claim[0].stamp, nodes, whose)
 
-    def is_hopeless(self, claim: Claim, whose: object, leaving: bool, freed: int) -> bool:
-        """Whether the claim is known to have no answer, and nothing that could give one has changed. `freed`: nodes on
-        which somebody has to go in this pass."""
-        for known in (self._hopeless_new, self._hopeless):
-            found = known.get(claim)
-            if found is None:
-                continue
-            stamp, nodes, sign = found
-            if stamp == claim[0].stamp and sign == whose and (nodes or not leaving):
-                if not nodes & freed:
-                    return True
-            else:
-                del known[claim]
+    def is_hopeless(self, claim: Claim, whose: object, leaving: bool) -> bool:
+        """Whether the claim is known to have no answer, and nothing that could give one has changed. Within a pass
+        claims only get harder, so what it learns holds in it at once."""
+        if claim in self._hopeless_new:
+            return True
+        found = self._hopeless.get(claim)
+        if found is None:
+            return False
+        stamp, nodes, sign = found
+        if stamp == claim[0].stamp and sign == whose and (nodes or not leaving):
+            return True
+        del self._hopeless[claim]
         return False

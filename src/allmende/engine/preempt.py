@@ -140,9 +140,8 @@ class Hunt:
         return Answer(worth, victims, ((pos, 1),), Search(workload.id, units, units, 1, claimant.herd.cut == cut))
 
     def _in_two_steps(self, claimant: Claimant, workload: Workload, shape: Shape, usable: int) -> Answer | None:
-        """Where some must go before others may be asked: few candidates are searched as sets; with many, those who may
-        be asked at once come first."""
-        reach = claimant.inside
+        """Where some must go before others may be asked: few candidates are searched as sets; of many only those who
+        may be asked at once."""
         masks, ask, pods = self.draft.index.masks, shape.roles[0][0], shape.counts[0]
         ground, _ = self.ground.of(claimant)
         mask = masks.allowed(shape.roles[0][1], workload.project) & usable
@@ -153,14 +152,14 @@ class Hunt:
             mask &= ground | self.leaving | masks.with_free(ask.whole)
         if not self._enough(claimant, ask, pods, mask, ground):
             return None
-        flat = candidates(self.draft, claimant, ground & masks.open)
-        if len(flat) <= FEW:
+        if self.ground.victims(claimant) <= FEW:
+            flat = candidates(self.draft, claimant, ground & masks.open)
             return self._by_sets(claimant, workload, shape, usable, flat)
         claimant.narrow(claimant.sure)
         found = self._search(claimant, workload, shape, usable) if claimant.anybody else None
-        if found is not None:
-            search = found.search
-            unproved = Search(search.workload, search.units, search.bound, search.steps, False)
-            return Answer(found.price, found.victims, found.nodes, unproved)
-        claimant.narrow(reach)
-        return self._by_sets(claimant, workload, shape, usable, flat)
+        claimant.herd.cut += 1
+        if found is None:
+            return None
+        search = found.search
+        unproved = Search(search.workload, search.units, search.bound, search.steps, False)
+        return Answer(found.price, found.victims, found.nodes, unproved)

@@ -20,8 +20,6 @@ class Rounds:
         self.work = work
         self.hope = hope
         self.judge = judge
-        self._moved: dict[Line, int] = {}
-        self._missed = False
 
     def reserve(self) -> None:
         """Those who waited too long go first; where they cannot start, what they will need is reserved."""
@@ -54,31 +52,21 @@ class Rounds:
                     self.work.wakes.append(made.at)
 
     def run(self) -> None:
-        """Inside the guarantee first, then everybody.
-
-        Whenever something was taken back, those refused before are looked at again: a gang that had to go may leave
-        more room than its claimant needs. So what earlier passes remember changes no decision, only the work.
-        """
+        """Inside the guarantee first, then everybody."""
         index = self.work.index
         index.memory.refresh(index.masks)
-        turns = self._turns()
-        while not turns.each(self._first_round):
-            turns = self._turns()
+        due = [self._turn(branch, queue) for branch, queue in index.queues.items()]
+        turns = Turns(index.tree, [turn for turn in due if turn is not None])
+        turns.each(self._first_round)
         turns.again()
-        while not turns.each(self._second_round):
-            turns = self._turns()
-
-    def _turns(self) -> Turns:
-        self._missed = False
-        due = [self._turn(branch, queue) for branch, queue in self.work.index.queues.items()]
-        return Turns(self.work.index.tree, [turn for turn in due if turn is not None])
+        turns.each(self._second_round)
 
     def _turn(self, branch: Branch, queue: Queue) -> Turn | None:
         """The lines of a project that could move: pods of a size some node has, or hope of taking back."""
         if admit.on_hold(branch):
             return None
         if branch.project.strict:
-            return self._from(branch, list(queue.lines.values()))
+            return Turn(branch, list(queue.lines.values()))
         unfit = self.work.index.memory.is_unfit
         lines: dict[Line, None] = {}
         for size, group in queue.by_size.items():
@@ -90,7 +78,7 @@ class Rounds:
             for priority, group in queue.by_priority.items():
                 if others or self.work.hunt.leaving or (lowest is not None and priority > lowest):
                     self._add_hopeful(branch, priority, group, lines)
-        return self._from(branch, list(lines))
+        return Turn(branch, list(lines)) if lines else None
 
     def _add_hopeful(self, branch: Branch, priority: int, group: dict[Line, None], lines: dict[Line, None]) -> None:
         for line in group:
@@ -98,28 +86,22 @@ class Rounds:
                 continue
             if line.grows or not self.hope.known_hopeless((branch, line.shape, priority)):
                 lines[line] = None
-            else:
-                self._missed = True
 
-    def _from(self, branch: Branch, lines: list[Line]) -> Turn | None:
-        """A turn over what of these lines did not move yet."""
-        left = [(line, at) for line in lines if (at := self._moved.get(line, 0)) < len(line.entries)]
-        return Turn(branch, left) if left else None
-
-    def _first_round(self, turn: Turn) -> bool:
+    def _first_round(self, turn: Turn) -> None:
         front = self._front(turn)
         if front is None:
-            return True
+            return
         entry, at, line = front
         if not self.judge.inside(turn.branch, line.shape, entry[2]):
             turn.deferred.append((entry, at, line))
             turn.parked = turn.branch.project.strict or self.judge.fits_now(line, entry)
-            return True
-        return self._act(turn, entry, at, line)
+            return
+        self._act(turn, entry, at, line)
 
-    def _second_round(self, turn: Turn) -> bool:
+    def _second_round(self, turn: Turn) -> None:
         front = self._front(turn)
-        return front is None or self._act(turn, *front)
+        if front is not None:
+            self._act(turn, *front)
 
     def _front(self, turn: Turn) -> tuple[Entry, int, Line] | None:
         """The first entry that could still move; lines whose pods no node could take any more, and which have no hope
@@ -130,25 +112,17 @@ class Rounds:
                 return entry, at, line
             if self.hope.serves(turn.branch, line, entry):
                 return entry, at, line
-            self._missed = True
         return None
 
-    def _act(self, turn: Turn, entry: Entry, at: int, line: Line) -> bool:
-        """Consider an entry; False when something was taken back and somebody was passed over before."""
+    def _act(self, turn: Turn, entry: Entry, at: int, line: Line) -> None:
         if turn.blocked and self._may_use(line, entry) & turn.blocked:
             turn.go_on(at, line)
-            return True
-        took = self.hope.took
+            return
         verdict = self.judge.consider(turn.branch, line, entry)
-        if verdict is Verdict.MOVED and self._moved.get(line, 0) == at:
-            self._moved[line] = at + 1
         if verdict is not Verdict.REFUSED:
             turn.go_on(at, line)
-        if verdict in (Verdict.REFUSED, Verdict.ALONE):
-            self._missed = True
-            if turn.branch.project.strict:
-                turn.blocked |= self._may_use(line, entry)
-        return took == self.hope.took or not self._missed
+        if turn.branch.project.strict and verdict in (Verdict.REFUSED, Verdict.ALONE):
+            turn.blocked |= self._may_use(line, entry)
 
     def _may_use(self, line: Line, entry: Entry) -> int:
         """Nodes that a strict queue keeps for whoever is ahead."""

@@ -10,7 +10,7 @@ from allmende.engine.tree import Branch, Tree
 
 
 class Turn:
-    """The lines of one project that are still to be considered in this pass, each from its first entry that did not move.
+    """The lines of one project that are still to be considered in this pass.
 
     `deferred`: lines whose head would borrow, kept for the second round. `blocked`: nodes that nothing later may
     use, in a strict project. `parked`: this project waits for the second round.
@@ -18,9 +18,9 @@ class Turn:
 
     __slots__ = ("blocked", "branch", "deferred", "heap", "parked")
 
-    def __init__(self, branch: Branch, lines: list[tuple[Line, int]]) -> None:
+    def __init__(self, branch: Branch, lines: list[Line]) -> None:
         self.branch = branch
-        self.heap: list[tuple[Entry, int, Line]] = [(line.entries[at], at, line) for line, at in lines]
+        self.heap: list[tuple[Entry, int, Line]] = [(line.entries[0], 0, line) for line in lines]
         heapify(self.heap)
         self.deferred: list[tuple[Entry, int, Line]] = []
         self.blocked = 0
@@ -57,9 +57,8 @@ class Turns:
         for step in branch.path:
             self._alive[step] = self._alive.get(step, 0) + by
 
-    def each(self, act: Callable[[Turn], bool]) -> bool:
-        """Let `act` consider one entry of the project that is due, until none has any left or all are parked (True), or
-        until `act` says that everybody has to be looked at again (False)."""
+    def each(self, act: Callable[[Turn], None]) -> None:
+        """Let `act` consider one entry of the project that is due, until none has any left or all are parked."""
         alive = self._alive
         due = {branch for branch, turn in self.turns.items() if turn.heap}
         for branch in self.turns:
@@ -71,12 +70,10 @@ class Turns:
                 waiting = [child for child in node.children if alive.get(child, 0) > 0]
                 node = waiting[0] if len(waiting) == 1 else min(waiting, key=Branch.key)
             turn = self.turns[node]
-            if not act(turn):
-                return False
+            act(turn)
             if not turn.heap or turn.parked:
                 due.discard(node)
                 self._count(node, -1)
-        return True
 
     def again(self) -> None:
         """Begin the second round."""
