@@ -1,14 +1,26 @@
-"""Where victims could be, and how much there is to take: sums that refuse a search before it is made."""
+"""Where victims could be, and how much there is to take: sums that refuse a search before it is made.
+
+Naive meaning: over all projects that may give to the claimant, the victims no larger than what is above the guarantees
+on their path. Here every subtree says once a pass what it could give to outsiders (never less than the naive sum), and
+a claimant adds up the subtrees beside its own path.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from allmende.engine.draft import Draft
 from allmende.engine.mask import bits
 from allmende.engine.tree import Branch
-from allmende.engine.victim import UNBOUNDED, Claimant
+from allmende.engine.victim import UNBOUNDED, Claimant, Herd
 from allmende.model.units import GPU
 
 MANY = 64  # victims beyond which they are not counted any more
+
+Gift = tuple[int, int, object]
+"""Nodes, GPU units, and a sign that changes when what is run or may be lost there does."""
+
+NOTHING: Gift = (0, 0, 0)
 
 
 class Ground:
@@ -16,56 +28,89 @@ class Ground:
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
+        self._gifts: dict[tuple[Branch, int | None], Gift] = {}
         self._grounds: dict[object, tuple[int, int]] = {}
 
     def of(self, claimant: Claimant) -> tuple[int, int]:
-        """The nodes of everybody who might have to go, and what they hold; it only shrinks within a pass."""
-        key = (claimant.branch, claimant.priority, claimant.inside, claimant.model)
+        """The nodes of everybody who might have to go, and what they hold."""
+        key = (claimant.branch, claimant.priority, claimant.inside, claimant.model, bool(claimant.units))
         found = self._grounds.get(key)
         if found is None:
-            index = self.draft.index
-            mask = units = 0
-            for branch in index.tree.branches.values():
-                if branch.workloads:
-                    there, given = self._ground_of(claimant, branch)
-                    mask |= there
-                    units += given
-            found = self._grounds[key] = (mask, units)
+            mask, units = claimant.herd.takable(claimant.branch, UNBOUNDED, claimant.priority, own=True)
+            others, more, _ = self.from_others(claimant)
+            found = self._grounds[key] = (mask | others, units + more)
         return found
+
+    def from_others(self, claimant: Claimant) -> Gift:
+        """What projects other than the claimant's could lose to it."""
+        mask = units = 0
+        signs: list[object] = []
+        for branch, whole in self._beside(claimant):
+            there, given, sign = self._own(claimant, branch) if not whole else self._gift(claimant, branch)
+            if there:
+                mask |= there
+                units += given
+                signs.append(sign)
+        return mask, units, tuple(signs)
+
+    def _beside(self, claimant: Claimant) -> Iterator[tuple[Branch, bool]]:
+        """Subtrees beside the claimant's path as far as it may take from them, and projects on the path themselves."""
+        if not claimant.units:
+            return
+        by_rule = claimant.policy.fair_share_eviction or claimant.policy.borrowers_evict
+        path = claimant.branch.path
+        for step in path if by_rule else path[: claimant.inside]:
+            above = step.parent
+            if above is None:
+                return
+            for child in above.children:
+                if child is not step:
+                    yield child, True
+            if above.workloads:
+                yield above, False
+
+    def _own(self, claimant: Claimant, branch: Branch) -> Gift:
+        mask, units = claimant.herd.takable(branch, UNBOUNDED, self._below(claimant, branch))
+        return mask, units, (branch.name, branch.stamp)
+
+    def _below(self, claimant: Claimant, branch: Branch) -> int | None:
+        return claimant.priority if claimant.by_priority(branch) else None
+
+    def _gift(self, claimant: Claimant, branch: Branch) -> Gift:
+        """What a subtree could lose to somebody outside it."""
+        below = self._below(claimant, branch)
+        key = (branch, below)
+        found = self._gifts.get(key)
+        if found is None:
+            found = self._gifts[key] = self._give(claimant.herd, branch, below)
+        return found
+
+    def _give(self, herd: Herd, branch: Branch, below: int | None) -> Gift:
+        by_model = bool(branch.project.guarantee_by_model)
+        surplus = UNBOUNDED if by_model else branch.use - branch.project.guarantee
+        if surplus <= 0:
+            return NOTHING
+        mask, units = herd.takable(branch, surplus, below) if branch.workloads else (0, 0)
+        signs: list[object] = [branch.name, branch.stamp, branch.use if by_model else surplus]
+        for child in branch.children:
+            there, given, sign = self._give(herd, child, below)
+            if there:
+                mask |= there
+                units += given
+                signs.append(sign)
+        return (mask, min(units, surplus), tuple(signs)) if mask else NOTHING
 
     def victims(self, claimant: Claimant) -> int:
-        """How many victims there are to choose from (a workload and each of its surplus pods counted)."""
-        herd, found = claimant.herd, 0
-        for branch in self.draft.index.tree.branches.values():
-            if branch.workloads and self._ground_of(claimant, branch)[0]:
-                found += sum(1 + len(herd.of(name)[0]) for name in branch.workloads)
-                if found > MANY:
-                    break
+        """How many victims there are to choose from (a workload and each of its surplus pods counted), up to MANY."""
+        herd = claimant.herd
+        found = sum(1 + len(herd.of(name)[0]) for name in claimant.branch.workloads)
+        for branch, whole in self._beside(claimant):
+            waiting = [branch] if not whole or self._gift(claimant, branch)[0] else []
+            while waiting and found <= MANY:
+                one = waiting.pop()
+                found += sum(1 + len(herd.of(name)[0]) for name in one.workloads)
+                waiting += one.children if whole else []
         return found
-
-    def from_others(self, claimant: Claimant) -> tuple[int, tuple[object, ...]]:
-        """GPU units that projects other than the claimant's could lose (one more for each, so that CPUs alone count
-        too), and a sign of who they are that changes when what they run or may lose does."""
-        found = 0
-        sign: list[object] = []
-        for branch in self.draft.index.tree.branches.values():
-            if branch.workloads and branch is not claimant.branch:
-                mask, units = self._ground_of(claimant, branch)
-                if mask:
-                    found += units + 1
-                    sign.append((branch.name, branch.stamp, claimant.slack(branch)))
-        return found, tuple(sign)
-
-    def _ground_of(self, claimant: Claimant, branch: Branch) -> tuple[int, int]:
-        """One project's part of the ground."""
-        if branch is claimant.branch:
-            return claimant.herd.takable(branch, UNBOUNDED, claimant.priority, own=True)
-        slack = claimant.slack(branch)
-        if slack <= 0 or not claimant.may_take_from(branch):
-            return (0, 0)
-        below = claimant.priority if claimant.by_priority(branch) else None
-        mask, units = claimant.herd.takable(branch, slack, below)
-        return (mask, min(units, slack))
 
     def free_units(self, usable: int) -> int:
         """GPU units that are free, or will be when the leaving have left."""

@@ -22,23 +22,23 @@ class Hope:
         self.closed = False
         self._free: int | None = None
         self._sums: dict[tuple[Branch, int, int], bool] = {}
-        self._gifts: dict[Branch, tuple[int, object]] = {}
+        self._gifts: dict[Branch, tuple[bool, object]] = {}
 
     def spill(self) -> None:
         """A claim left more room than it takes: until that is settled nothing more is taken back."""
         self.closed = True
 
-    def others(self, branch: Branch) -> tuple[int, object]:
-        """GPU units that other projects could have to give to this one at most, and whose they are."""
+    def others(self, branch: Branch) -> tuple[bool, object]:
+        """Whether other projects could have to give to this one, and a sign of who and how much."""
         found = self._gifts.get(branch)
         if found is None and self.work.index.tree.by_model:  # what is taken depends on the model: every claim is tried
-            found = self._gifts[branch] = (UNBOUNDED if self._may_claim(branch) else 0, object())
+            found = self._gifts[branch] = (self._may_claim(branch), object())
         if found is None:
             claimant = Claimant(self.work.herd, branch, max(branch.priorities, default=0), 1, "")
-            found = self.work.hunt.ground.from_others(claimant) if self._may_claim(branch) else (0, ())
-            if found[1] or any(step.project.cap is not None for step in branch.path):
-                found = (found[0], (found[1], *(step.use for step in branch.path)))
-            self._gifts[branch] = found
+            mask, _, sign = self.work.hunt.ground.from_others(claimant) if self._may_claim(branch) else (0, 0, ())
+            if mask or any(step.project.cap is not None for step in branch.path):
+                sign = (sign, *(step.use for step in branch.path))
+            found = self._gifts[branch] = (bool(mask), sign)
         return found
 
     def anybody(self, branch: Branch, priority: int) -> bool:
@@ -58,7 +58,7 @@ class Hope:
         if found is None:
             if work.index.tree.by_model:
                 others, _ = self.others(branch)
-                found = bool(others) or bool(work.herd.takable(branch, UNBOUNDED, priority, own=True)[0])
+                found = others or bool(work.herd.takable(branch, UNBOUNDED, priority, own=True)[0])
             else:
                 found = self._could(Claimant(work.herd, branch, priority, need, ""))
             self._sums[key] = found
