@@ -141,8 +141,9 @@ def test_an_interrupted_run_leaves_nothing_and_says_so_in_one_line(tmp_path: Pat
             assert run.poll() is None
             os.sched_yield()
         run.send_signal(number)
-        _, errors = run.communicate(timeout=PATIENCE)
+        shown, errors = run.communicate(timeout=PATIENCE)
     assert run.returncode == 130
+    assert shown.endswith("output of the jobs: out\n")
     assert errors == "interrupted: all processes were ended\n"
     assert living(mark) == []
 

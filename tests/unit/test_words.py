@@ -430,6 +430,14 @@ def test_decisions_in_one_line(decision: Decision, english: str) -> None:
     assert "\n" not in korean
 
 
+def test_what_the_engine_names_in_english_is_said_in_korean() -> None:
+    assert say_decision(Close(0, "n1", "GPU 3, 4 lost"), "ko") == "노드 n1: 새 작업을 받지 않습니다 - GPU 3, 4 고장"
+    evicted = Evict(0, "train", IDS, Cause.GPU_LOST, detail="n1 GPU 3 lost")
+    assert say_decision(evicted, "ko").endswith("n1 GPU 3 고장")
+    assert say_event(PodLost(0, IDS[0], "its node is drained"), "ko").endswith("노드를 비웁니다")
+    assert say_event(PodLost(0, IDS[0], "lost in space"), "ko").endswith("lost in space")
+
+
 EVENTS: list[Event] = [
     PolicySet(0, Policy()),
     LevelsSet(0, ("rack",)),

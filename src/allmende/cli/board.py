@@ -30,7 +30,7 @@ from allmende.ports.backend import Remark
 from allmende.words import GROWING, say, say_decision, say_event, say_places, say_remedy, screen
 
 RECENT = 8
-"""Lines of what happened that stay beneath the live table."""
+"""Lines of what happened that stay beneath the live table; fewer where it needs the room, a third in any case."""
 _STYLE = {
     "running": "green",
     "ending": "yellow",
@@ -196,14 +196,15 @@ class LiveBoard:
             table.add_column(screen(key, self._language), no_wrap=True, justify="right" if key == "since" else "left")
         table.add_column(screen("told", self._language), ratio=1, overflow="ellipsis", no_wrap=True)
         now = self._now()
-        for row in _that_fit(self._rows, self._console.height - RECENT - 3):
+        room = self._console.height - 3
+        recent = max(min(RECENT, room - len(self._rows)), min(RECENT, room // 3), 0)
+        for row in _that_fit(self._rows, room - recent):
             passed = "" if row.since is None else show_span(max(0, (row.until or now) - row.since))
             style = _STYLE[row.phase]
             cells = (row.name, row.project, row.gpus, row.state, passed, row.told)
             table.add_row(*(Text(cell, style=style) for cell in cells))
-        return Group(
-            table, Text(""), *(Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in self._lines)
-        )
+        lines = self._lines[max(0, len(self._lines) - recent) :]
+        return Group(table, Text(""), *(Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in lines))
 
     def __enter__(self) -> LiveBoard:
         self._live.__enter__()

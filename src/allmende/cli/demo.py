@@ -80,7 +80,7 @@ def _in(folder: Path) -> Iterator[None]:
 
 
 def _real_jobs(console: Console, check: bool, language: str) -> list[Check]:
-    console.print(Rule(f"twelve real jobs on {GPUS}: examples/demo.yaml"))
+    console.print(Rule(screen("real_jobs", language, gpus=GPUS, file="examples/demo.yaml")))
     with tempfile.TemporaryDirectory(prefix="allmende-demo-") as folder:
         os.environ["TMPDIR"] = folder  # what the jobs save goes with it
         log = Path(folder) / "events.jsonl"

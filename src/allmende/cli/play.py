@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from allmende.cli.board import tell, tell_reason
@@ -53,10 +54,21 @@ class _Teller(Observer):
         self._seen = len(world.log)
         lines += [tell_reason(name, reason, self._language) for name, reason in self._fresh(world)]
         for text in lines:
-            self._console.print(Text(f"  {clock(world.now)}  {text}"), soft_wrap=True)
+            self._print(f"  {clock(world.now)}", text)
         changed = self.machine(world.state)
         if lines or changed:
             self._pause()
+
+    def _print(self, moment: str, text: str) -> None:
+        """A line; on a terminal it is wrapped beside its moment."""
+        if not self._console.is_terminal:
+            self._console.print(Text(f"{moment}  {text}"), soft_wrap=True)
+            return
+        row = Table.grid(padding=(0, 2, 0, 0))
+        row.add_column(no_wrap=True)
+        row.add_column()
+        row.add_row(Text(moment), Text(text))
+        self._console.print(row)
 
     def _line(self, entry: Entry) -> str:
         """The entry in words; pods one by one are too much for the eye."""

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import TextIO
@@ -60,6 +60,8 @@ def run(path: str, gpus: str, options: Options, out: TextIO) -> int:
         for warning in file.advice(sum(len(node.devices) for node in nodes) * GPU):
             print(f"{path}: {warning}", file=sys.stderr)
         with interruptible():
+            if options.logs is None:
+                options = replace(options, logs=Path(tempfile.mkdtemp(prefix="allmende-run-")))
             finished = execute(file, nodes, options, console)
     except Mistake as mistake:
         print(mistake, file=sys.stderr)
@@ -73,14 +75,20 @@ def run(path: str, gpus: str, options: Options, out: TextIO) -> int:
         return 2
     except KeyboardInterrupt:
         print(screen("interrupted", options.language), file=sys.stderr)
+        if options.logs is not None and options.logs.is_dir():
+            _say_where(options, console)
         return INTERRUPTED
     summarise(console, finished.stories, options.language, finished.remedies)
     if finished.stuck:
         print(screen("stuck", options.language), file=sys.stderr)
-    console.print(screen("logs", options.language, folder=finished.logs), soft_wrap=True)
+    _say_where(options, console)
+    return 1 if finished.stories.failed else 0
+
+
+def _say_where(options: Options, console: Console) -> None:
+    console.print(screen("logs", options.language, folder=options.logs), soft_wrap=True)
     if options.log is not None:
         console.print(screen("log", options.language, file=options.log), soft_wrap=True)
-    return 1 if finished.stories.failed else 0
 
 
 def _check_places(options: Options, path: str) -> None:

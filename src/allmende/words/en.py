@@ -241,6 +241,7 @@ _SCREEN = {
     "stuck": "nothing runs and nothing can change any more; the run ends with jobs that still wait",
     "interrupted": "interrupted: all processes were ended",
     "simulated": "simulated",
+    "real_jobs": "twelve real jobs on {gpus}: {file}",
     "exit_code": "pod {pod} of attempt {attempt} ended with exit code {code}; see {log}",
     "exit_forbidden": (
         "pod {pod} of attempt {attempt} ended with exit code {code} (the command is not executable); see {log}"

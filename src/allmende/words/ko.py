@@ -1,5 +1,7 @@
 """The Korean catalogue. After a name of unknown ending stand only particles that never change (의, 에서, 에, 까지)."""
 
+import re
+
 from allmende.model.decision import Cause
 from allmende.model.reason import Code, Param, Waiting
 from allmende.model.remedy import Change
@@ -11,9 +13,10 @@ from allmende.words.params import Kind
 
 _WORDS = {
     Kind.WHEN: {"after": "어떻게든", "afterok": "정상으로", "afternotok": "실패로"},
-    Kind.STATE: {"not_ready": "준비되지 않음", "cordoned": "새 배치 중단됨"},
+    Kind.STATE: {"not_ready": "준비되지 않음", "cordoned": "새 배치 중단됨", "its node is drained": "노드를 비웁니다"},
 }
 _TIME = {DAY: "일", HOUR: "시간", MINUTE: "분", SECOND: "초"}
+_LOST = re.compile(r"(.*GPU [0-9, ]+) lost")  # as the engine names lost GPUs
 _NOUN = {
     Kind.PODS: "파드",
     Kind.NODES: "노드",
@@ -28,6 +31,9 @@ def figure(kind: Kind, value: Param) -> str:
     if kind in _NOUN:
         return f"{_NOUN[kind]} {value}개"
     if isinstance(value, str):
+        lost = _LOST.fullmatch(value) if kind is Kind.STATE else None
+        if lost is not None:
+            return f"{lost[1]} 고장"
         return _WORDS.get(kind, {}).get(value, value)
     match kind:
         case Kind.UNITS:
@@ -257,6 +263,7 @@ _SCREEN = {
     "stuck": "실행 중인 작업이 없고 더 달라질 것도 없어, 대기 중인 작업을 남기고 마칩니다",
     "interrupted": "중단됨: 모든 프로세스를 종료했습니다",
     "simulated": "모의 실행",
+    "real_jobs": "실제 작업 열두 개, 가상 GPU {gpus}: {file}",
     "exit_code": "파드 {pod}(시도 {attempt})의 종료 코드는 {code}입니다. 출력: {log}",
     "exit_forbidden": "파드 {pod}(시도 {attempt})의 종료 코드는 {code}입니다(실행할 수 없는 명령). 출력: {log}",
     "exit_not_found": "파드 {pod}(시도 {attempt})의 종료 코드는 {code}입니다(찾을 수 없는 명령). 출력: {log}",

@@ -109,14 +109,14 @@ def say_decision(decision: Decision, language: str = "en") -> str:
         case Stop(workload=workload, cause=cause):
             return texts["stop"].format(workload=workload, cause=_because(cause, words))
         case Close(node=node, why=why):
-            return texts["close"].format(node=node, why=why)
+            return texts["close"].format(node=node, why=words.figure(Kind.STATE, why))
     assert_never(decision)
 
 
 def _cause(decision: Evict, words: Catalogue) -> str:
     text = _because(decision.cause, words)
     if decision.detail:
-        text = f"{text}, {decision.detail}"
+        text = f"{text}, {words.figure(Kind.STATE, decision.detail)}"
     return words.claimed.format(text=text, claimant=decision.claimant) if decision.claimant else text
 
 
@@ -166,7 +166,7 @@ def say_event(event: Event, language: str = "en") -> str:
         case events.PodGone(pod=pod):
             return texts["pod_gone"].format(pod=_pod(pod))
         case events.PodLost(pod=pod, why=why):
-            return texts["pod_lost"].format(pod=_pod(pod), why=why or "?")
+            return texts["pod_lost"].format(pod=_pod(pod), why=words.figure(Kind.STATE, why) or "?")
         case events.Ended(workload=name, ok=ok):
             return texts["ended_ok" if ok else "ended_failed"].format(workload=name)
         case events.Checkpointed(workload=name, made=made):
