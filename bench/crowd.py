@@ -36,6 +36,10 @@ MIX = (
 """(pods, GPUs per pod, parts of a hundred): mostly single GPUs, as in Philly, with gangs up to 128 GPUs."""
 
 
+PRIORITIES = (0,) * 19 + (10,)
+"""One request in twenty is more important to its project than the others."""
+
+
 class Crowd:
     """A state, its random stream and its clock."""
 
@@ -105,7 +109,7 @@ class Crowd:
             cpu=min(cpu, gpus * 24_000),
             user=user,
             where=where,
-            priority=draw.choice((0, 0, 0, 0, 10)),
+            priority=draw.choice(PRIORITIES),
         )
 
     def submit(self, workload: Workload) -> None:

@@ -48,16 +48,13 @@ def _wishes(work: Pass) -> list[Wish]:
             found.append(
                 Wish(branch, work.order(began.name), standing, began.shape, tuple(began.pods), standing.attempt + 2)
             )
-    for branch, queue in index.queues.items():
-        if on_hold(branch) or over_daily(work.state, branch, work.now) is not None:
+    for name in sorted(index.growing):
+        standing = work.state.standings[name]
+        if not standing.workload.elastic or name in work.busy or not standing.holds_together(standing.pods):
             continue
-        for line in queue.lines.values():
-            if line.grows and line.shape.elastic and line.grows not in work.busy and work.is_live(line.shape.size):
-                standing = work.state.standings[line.grows]
-                if standing.holds_together(standing.pods):
-                    found.append(
-                        Wish(branch, line.entries[0], standing, line.shape, standing.pods, standing.attempt + 1)
-                    )
+        branch, shape, _, entry, _ = index.place_in_line(standing)
+        if work.is_live(shape.size) and not on_hold(branch) and over_daily(work.state, branch, work.now) is None:
+            found.append(Wish(branch, entry, standing, shape, standing.pods, standing.attempt + 1))
     return found
 
 

@@ -21,6 +21,7 @@ class Hope:
         self.work = work
         self.closed = False
         self._free: int | None = None
+        self._lowest: dict[Branch, int] = {}
         self._sums: dict[tuple[Branch, int, int], bool] = {}
         self._gifts: dict[Branch, tuple[bool, object]] = {}
 
@@ -43,9 +44,12 @@ class Hope:
 
     def anybody(self, branch: Branch, priority: int) -> bool:
         """Whether there is anything to take, or to wait for, at all."""
-        if self.others(branch)[0] or self.work.hunt.leaving:
-            return True
-        return any(level < priority for level in branch.priorities)
+        lowest = self._lowest.get(branch)
+        if lowest is None:
+            everything = self.others(branch)[0] or self.work.hunt.leaving
+            lowest = -UNBOUNDED if everything else min(branch.priorities, default=UNBOUNDED)
+            self._lowest[branch] = lowest
+        return priority > lowest
 
     def sums(self, branch: Branch, line: Line, priority: int) -> bool:
         """Whether what may be taken and what is free add up to what a line needs. Claims only lower these sums."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Index:
     """Derived from the facts alone: `Index.built(state)` gives an equal one after every entry.
 
-    `parked`: queued, but a dependency is not met. `short`: running with fewer pods than their minimum;
+    `parked`: queued, but a dependency is not met. `growing`: running, more pods are wanted. `short`: running with fewer pods than their minimum;
     `over`: with more than are wanted.
     `suspects`: nodes with a lost GPU or not ready. `unbound`: assigned, not yet seen running.
     `touched`: workloads whose held places should be looked at. `ends`: heap of (end of the time limit, id, attempt).
@@ -35,6 +35,7 @@ class Index:
         "arrays",
         "ends",
         "gave_way",
+        "growing",
         "leaving_of",
         "masks",
         "memory",
@@ -66,6 +67,7 @@ class Index:
         self.suspects: dict[str, None] = {}
         self.arrays: dict[str, int] = {}
         self.gave_way: dict[str, int] = {}
+        self.growing: dict[str, None] = {}
         self.leaving_of: dict[str, int] = {}
         self.touched: dict[str, None] = {}
         self.ends: list[tuple[int, str, int]] = []
@@ -101,7 +103,18 @@ class Index:
         other.masks = self.masks.fork(list(other.rooms.values()))
         other.shapes = self.shapes
         other.queues = {other.tree.branches[b.name]: queue.fork() for b, queue in self.queues.items()}
-        for name in ("parked", "short", "over", "unbound", "suspects", "arrays", "gave_way", "leaving_of", "touched"):
+        for name in (
+            "parked",
+            "growing",
+            "short",
+            "over",
+            "unbound",
+            "suspects",
+            "arrays",
+            "gave_way",
+            "leaving_of",
+            "touched",
+        ):
             setattr(other, name, dict(getattr(self, name)))
         other.waited_for = {name: dict(ids) for name, ids in self.waited_for.items()}
         other.ends = list(self.ends)
@@ -216,6 +229,8 @@ class Index:
         if queue is None:
             queue = self.queues[branch] = Queue()
         queue.add(shape, gate, entry, grows)
+        if grows:
+            self.growing[grows] = None
 
     def exit(self, standing: Standing) -> None:
         """Take a workload out of wherever `enter` put it."""
@@ -231,7 +246,9 @@ class Index:
                 if not self.waited_for.get(other.workload, True):
                     del self.waited_for[other.workload]
             return
-        branch, shape, gate, entry, _ = self.place_in_line(standing)
+        branch, shape, gate, entry, grows = self.place_in_line(standing)
+        if grows:
+            del self.growing[grows]
         queue = self.queues[branch]
         queue.remove(shape, gate, entry)
         if not queue.lines:

@@ -62,9 +62,10 @@ class Memory:
         """The shape fits nowhere now."""
         self._unfit_new.add(shape)
 
-    def is_unfit(self, shape: Shape) -> bool:
-        """Whether the shape is known to fit nowhere."""
-        return shape in self._unfit
+    @property
+    def known_unfit(self) -> set[Shape]:
+        """The shapes known to fit nowhere."""
+        return self._unfit
 
     def hopeless(self, claim: Claim, nodes: int, whose: object) -> None:
         """Nothing could be taken back for this claim."""

@@ -67,11 +67,11 @@ class Rounds:
             return None
         if branch.project.strict:
             return Turn(branch, list(queue.lines.values()))
-        unfit = self.work.index.memory.is_unfit
+        unfit = self.work.index.memory.known_unfit
         lines: dict[Line, None] = {}
         for size, group in queue.by_size.items():
             if self.work.is_live(size):
-                lines.update((line, None) for line in group if not unfit(line.shape))
+                lines.update([(line, None) for line in group if line.shape not in unfit])
         if self.work.state.policy.evictions and len(lines) < len(queue.lines):
             lowest = min(branch.priorities, default=None)
             others = self.hope.others(branch)[0]
@@ -106,13 +106,24 @@ class Rounds:
     def _front(self, turn: Turn) -> tuple[Entry, int, Line] | None:
         """The first entry that could still move; lines whose pods no node could take any more, and which have no hope
         of taking back, are dropped on the way."""
-        while turn.heap:
-            entry, at, line = turn.next()
-            if turn.branch.project.strict or self.work.is_live(line.shape.size):
-                return entry, at, line
-            if self.hope.serves(turn.branch, line, entry):
-                return entry, at, line
-        return None
+        if turn.branch.project.strict:
+            return turn.next()
+        if turn.seen != self.work.version:
+            turn.seen = self.work.version
+            self._purge(turn)
+        return turn.next() if turn.heap else None
+
+    def _purge(self, turn: Turn) -> None:
+        """Drop what cannot move any more since room was taken."""
+        live, hope, branch = self.work.is_live, self.hope, turn.branch
+        dead = {size for size in {line.shape.size for _, _, line in turn.heap} if not live(size)}
+        if not dead:
+            return
+        most = -min(entry[0] for entry, _, _ in turn.heap)
+        if hope.anybody(branch, most):
+            turn.keep([e for e in turn.heap if e[2].shape.size not in dead or hope.serves(branch, e[2], e[0])])
+        else:
+            turn.keep([e for e in turn.heap if e[2].shape.size not in dead])
 
     def _act(self, turn: Turn, entry: Entry, at: int, line: Line) -> None:
         if turn.blocked and self._may_use(line, entry) & turn.blocked:

@@ -13,10 +13,11 @@ class Turn:
     """The lines of one project that are still to be considered in this pass.
 
     `deferred`: lines whose head would borrow, kept for the second round. `blocked`: nodes that nothing later may
-    use, in a strict project. `parked`: this project waits for the second round.
+    use, in a strict project. `parked`: this project waits for the second round. `seen`: how much had
+    been taken when it was last looked through.
     """
 
-    __slots__ = ("blocked", "branch", "deferred", "heap", "parked")
+    __slots__ = ("blocked", "branch", "deferred", "heap", "parked", "seen")
 
     def __init__(self, branch: Branch, lines: list[Line]) -> None:
         self.branch = branch
@@ -25,6 +26,12 @@ class Turn:
         self.deferred: list[tuple[Entry, int, Line]] = []
         self.blocked = 0
         self.parked = False
+        self.seen = -1
+
+    def keep(self, entries: list[tuple[Entry, int, Line]]) -> None:
+        """Go on with these alone."""
+        self.heap = entries
+        heapify(self.heap)
 
     def next(self) -> tuple[Entry, int, Line]:
         """The entry in front, taken out; its line returns with `go_on`."""
@@ -40,6 +47,7 @@ class Turn:
         self.heap += self.deferred
         self.deferred = []
         self.parked = False
+        self.seen = -1
         heapify(self.heap)
 
 

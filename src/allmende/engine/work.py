@@ -38,7 +38,8 @@ class Began:
 
 class Pass:
     """What all steps of one pass share. `wakes`: moments at which an answer may change by itself. `made`: decisions in
-    the order of their making. `busy`: workloads that are decided on. `closed`: nodes closed in this pass."""
+    the order of their making. `busy`: workloads that are decided on. `closed`: nodes closed in this pass. `version` counts
+    what was taken."""
 
     def __init__(self, state: State, now: int) -> None:
         self.state = state
@@ -54,6 +55,7 @@ class Pass:
         self.starts: list[Began] = []
         self.busy: set[str] = set()
         self.closed = 0
+        self.version = 0
         self.nofit: set[tuple[Shape, int, int]] = set()
         self.held_moved: dict[str, None] = {}
         self._released: set[str] = set()
@@ -195,6 +197,7 @@ class Pass:
         if workload.throttle:
             self._arrays[workload.array] = self._arrays.get(workload.array, 0) + 1
         self._live.clear()
+        self.version += 1
 
     def place(self, shape: Shape, standing: Standing, ban: int, more: Callable[[], bool] | None) -> list[Pod] | None:
         """Take free places for a waiting or growing workload; None where its minimum does not fit."""
