@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from allmende.engine.apply import apply
 from allmende.engine.plan import plan
+from allmende.engine.search import Search
 from allmende.model.decision import Evict
 from allmende.model.event import Ended, PodGone, ProjectSet, Submitted
 from allmende.model.standing import Phase
@@ -184,7 +185,8 @@ def reclaim_gangs(nodes: int = 1250) -> tuple[float, float, int, int]:
             made.submit(made.workload("poor", pods, per, cpu=1000))
         gc.collect()
         gc.freeze()
-        taken, found = 0.0, []
+        taken = 0.0
+        found: list[Search] = []
         while True:
             begin = time.process_time()
             decided = plan(made.state, made.now)

@@ -4,7 +4,8 @@
 (each surplus pod a unit of its own), or all its pods (one unit). Nothing in between.
 
 **Allowed.** In the claimant's own project: work of lower priority. In another project: work that borrows (`borrow`)
-and lies above the guarantees, for a claimant that asks for a GPU. Let A be the lowest common ancestor of the two projects (a root above all top-level
+and lies above the guarantees, for a claimant that asks for a GPU. Let A be the lowest common ancestor of the two
+projects (a root above all top-level
 projects exists), and a project's path the projects from itself up to, but without, A. Then
 - the claimant is inside the guarantee: on its path every project n has
   use(n) - what the victims free in n + what the claimant needs <= guarantee(n);

@@ -50,14 +50,26 @@ TABLE = {
         [node("n1", 4), node("n2", 4), QUEUE, job("a", 1, 1), job("b", 1, 4), job("z", 1, 4)],
         [Remedy(Change.FEWER_GPUS, {"asked": 4, "gpus": 3})],
     ),
-    "fewer CPUs": ([node("n1", 4, cpu=4500), QUEUE, job("z", 1, 1, cpu=6000)], [Remedy(Change.FEWER_CPUS, {"asked": 6000, "cpus": 4000})]),
+    "fewer CPUs": (
+        [node("n1", 4, cpu=4500), QUEUE, job("z", 1, 1, cpu=6000)],
+        [Remedy(Change.FEWER_CPUS, {"asked": 6000, "cpus": 4000})],
+    ),
     "another model": (
         [node("n1", 1, "A100"), node("n2", 1, "H100"), QUEUE, job("a", 1, 1, ("H100",)), job("z", 1, 1, ("H100",))],
         [Remedy(Change.OTHER_MODEL, {"asked": "H100", "model": "A100"})],
     ),
     "a wider level": (
-        [LevelsSet(0, ("rack", "node")), node("n1", 1, rack="A"), node("n2", 1, rack="B"), QUEUE, job("z", 2, 1, same="rack")],
-        [Remedy(Change.FEWER_PODS, {"asked": 2, "pods": 1}), Remedy(Change.WIDER_LEVEL, {"asked": "rack", "level": ""})],
+        [
+            LevelsSet(0, ("rack", "node")),
+            node("n1", 1, rack="A"),
+            node("n2", 1, rack="B"),
+            QUEUE,
+            job("z", 2, 1, same="rack"),
+        ],
+        [
+            Remedy(Change.FEWER_PODS, {"asked": 2, "pods": 1}),
+            Remedy(Change.WIDER_LEVEL, {"asked": "rack", "level": ""}),
+        ],
     ),
     "a shorter limit": (
         [node("n1", 1, maintenance=(Window(24 * HOUR, 28 * HOUR),)), QUEUE, job("z", 1, 1)],
@@ -65,7 +77,10 @@ TABLE = {
     ),
     "preemptible": (
         [node("n1", 8), QUEUE, job("z", 1, 5, borrow=False)],
-        [Remedy(Change.FEWER_GPUS, {"asked": 5, "gpus": 4}), Remedy(Change.PREEMPTIBLE, {"project": "q", "guarantee": 4 * GPU})],
+        [
+            Remedy(Change.FEWER_GPUS, {"asked": 5, "gpus": 4}),
+            Remedy(Change.PREEMPTIBLE, {"project": "q", "guarantee": 4 * GPU}),
+        ],
     ),
     "nothing helps": ([node("n1", 1), QUEUE, job("a", 1, 1), job("z", 1, 1)], []),
     "it starts anyway": ([node("n1", 1), QUEUE], []),

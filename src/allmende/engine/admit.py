@@ -16,7 +16,8 @@ __all__ = ["Demand", "demand", "models_to_try", "on_hold", "over_cap", "over_dai
 
 
 def demand(index: Index, shape: Shape, project: str) -> Demand:
-    """The demand of a shape. Memory asks are counted on the smallest device that could serve them, shares of memory likewise."""
+    """The demand of a shape. Memory asks are counted on the smallest device that could serve them, shares of memory
+    likewise."""
     units = memory = 0
     for (ask, where), pods in zip(shape.roles, shape.counts, strict=True):
         if not pods or not ask.on_gpu:

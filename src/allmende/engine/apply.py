@@ -84,8 +84,8 @@ def _node(state: State, entry: NodeSet) -> None:
     else:
         state.silent.pop(node.name, None)
     index = state.index
-    if before is None or index.stale:
-        index.stale = True
+    if before is None or before.model != node.model or index.stale:
+        index.stale = True  # what projects use is counted by model too
         return
     room = index.rooms[node.name]
     room.set_node(node)

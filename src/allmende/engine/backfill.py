@@ -19,7 +19,8 @@ from allmende.model.standing import Phase, Standing
 def reserve_for(
     state: State, draft: Draft, standing: Standing, shape: Shape, now: int, busy: set[str]
 ) -> Reservation | None:
-    """The earliest reservation for a workload, its places held in the draft; None where it fits not even the empty cluster."""
+    """The earliest reservation for a workload, its places held in the draft; None where it fits not even the empty
+    cluster."""
     ends = _ends(state, now, busy)
 
     def places(count: int) -> list[Pod] | None:

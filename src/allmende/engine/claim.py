@@ -28,7 +28,8 @@ class Claims:
         self._freed: dict[str, int] = {}
 
     def claim(self, branch: Branch, line: Line, standing: Standing, need: Demand, model: str) -> bool:
-        """Take back room for the minimum of a request, and for as many of its other pods as may; False = there is none."""
+        """Take back room for the minimum of a request, and for as many of its other pods as may; False = there is
+        none."""
         workload, shape = standing.workload, line.shape
         memo = (branch, shape, workload.priority)
         if self.hope.closed or (not line.grows and (memo in self._unclaimable or self.hope.known_hopeless(memo))):

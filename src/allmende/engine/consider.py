@@ -96,7 +96,8 @@ class Considerations:
         return True
 
     def inside(self, branch: Branch, shape: Shape, name: str) -> bool:
-        """Whether its project would stay within its guarantee, on some model, once its own lower priorities have gone."""
+        """Whether its project would stay within its guarantee, on some model, once its own lower priorities have
+        gone."""
         workload = self.work.state.standings[name].workload
         need = self.work.demand(shape, workload.project)
         _, own = self.work.herd.takable(branch, UNBOUNDED, workload.priority, own=True)

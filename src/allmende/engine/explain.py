@@ -42,6 +42,9 @@ def growth_reason(state: State, name: str, now: int) -> Reason | None:
         return None
     branch, shape, _, _, _ = state.index.place_in_line(standing)
     need = admit.demand(state.index, shape, standing.workload.project)
+    spent = admit.over_daily(state, branch, now) if need.units else None
+    if spent is not None:
+        return spent
     for model in admit.models_to_try(state.index, branch, shape, standing.workload.project):
         over = admit.over_cap(branch, need, model)
         if over is not None and over.code in (Code.CAP, Code.CAP_NEVER):
@@ -80,11 +83,11 @@ def _alone(state: State, standing: Standing) -> Reason | None:
         nodes = {pod.node for pod in state.holds[workload.id]}
         pods = sum(leaving.pod.node in nodes for leaving in state.leaving.values())
         params = {"pods": pods, "nodes": ", ".join(sorted(nodes)[:3])}
-        return Reason(Code.EVICTING, params, Waiting.HELPS, "leaving pods", _until_then(state, standing, branch))
+        return Reason(Code.EVICTING, params, Waiting.HELPS, "leaving pods", _until_then(state, standing))
     return None
 
 
-def _until_then(state: State, standing: Standing, branch: Branch) -> tuple[Reason, ...]:
+def _until_then(state: State, standing: Standing) -> tuple[Reason, ...]:
     """What is short as long as those who leave are there."""
     workload = standing.workload
     draft = Draft(state.index)
@@ -175,7 +178,7 @@ def _nodes(state: State, shape: Shape, project: str) -> int:
 
 
 def _free_but_waiting(state: State, workload: Workload, now: int) -> Reason:
-    """It would fit: either no pass has considered it yet, or the room is reserved for somebody who has waited longer."""
+    """It would fit: either no pass has considered it yet, or room is reserved for somebody who has waited longer."""
     wait = state.policy.reserve_after
     if wait is not None:
         patient = [s for s in state.standings.values() if s.phase is Phase.QUEUED and s.submitted + wait <= now]

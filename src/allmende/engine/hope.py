@@ -1,4 +1,5 @@
-"""What could be taken back for whom: judged by sums and by what was tried before, so that hopeless searches are not made."""
+"""What could be taken back for whom: judged by sums and by what was tried before, so that hopeless searches are not
+made."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Line:
 
 
 class Queue:
-    """All lines of one project, one per shape, gate and priority; findable by the size of their pods and by priority."""
+    """All lines of one project, one per shape, gate and priority; found by the size of their pods and by priority."""
 
     __slots__ = ("by_priority", "by_size", "lines")
 

@@ -1,4 +1,5 @@
-"""Sets of nodes as whole numbers: bit i is the i-th node in natural order of names, so the lowest bit is the stated tie.
+"""Sets of nodes as whole numbers: bit i is the i-th node in natural order of names, so the lowest bit is the stated
+tie.
 
 A thousand nodes are one 1,000-bit integer; `and` plus `bit_count` takes a tenth of a microsecond, and an integer
 needs no copy to be undone or forked (reference/engine.md section 2).

@@ -42,7 +42,8 @@ class Memory:
         self.applied = 0
 
     def refresh(self, masks: Masks) -> None:
-        """A pass begins: take over or throw away what the last one learnt, and forget what more room may have changed."""
+        """A pass begins: take over or throw away what the last one learnt, and forget what more room may have
+        changed."""
         if self.applied == self._waits_for:
             self._unfit |= self._unfit_new
             self._hopeless.update(self._hopeless_new)

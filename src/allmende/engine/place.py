@@ -51,7 +51,8 @@ class Site:
         self.steps = 0
 
     def place(self, ban: int = 0, more: Callable[[], bool] | None = None) -> list[Pod] | None:
-        """Place the minimum and, as far as there is room (and `more` allows), the rest. None = the minimum does not fit.
+        """Place the minimum and, as far as there is room (and `more` allows), the rest. None = the minimum does not
+        fit.
 
         On success the places are taken in the draft; otherwise nothing is.
         """

@@ -45,7 +45,7 @@ class Hunt:
     def find(
         self, claimant: Claimant, workload: Workload, shape: Shape, usable: int, *, capped: bool = False
     ) -> Answer | None:
-        """The cheapest victims that let the minimum of `shape` be placed on nodes of `usable`; None = there are none."""
+        """The cheapest victims that let the minimum of `shape` be placed on nodes of `usable`; None = nobody can go."""
         masks = self.draft.index.masks
         usable &= masks.open
         self.looked_at = masks.every

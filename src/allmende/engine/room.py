@@ -284,7 +284,8 @@ def _on_device(room: Room, device: int, ask: Ask, later: bool) -> int:
 
 
 def choose(room: Room, ask: Ask, later: bool = False) -> tuple[Slice, ...] | None:
-    """The slices one pod of `ask` gets: lowest free devices; for a share the fullest device that holds it. None = no room."""
+    """The slices one pod of `ask` gets: lowest free devices; for a share the fullest device that holds it. None = no
+    room."""
     if slots(room, ask, 1, later) < 1:
         return None
     devices = range(len(room.sound))

@@ -9,7 +9,8 @@ from allmende.engine.victim import Price, Victim
 
 
 class Search(Struct, frozen=True):
-    """What one search for victims found: GPU units evicted, a lower bound of them, and whether it is proved the least."""
+    """What one search for victims found: GPU units evicted, a lower bound of them, and whether it is proved the
+    least."""
 
     workload: str
     units: int

@@ -113,7 +113,8 @@ class Sets:
         return placed
 
     def _dive(self, steps: int) -> Answer | None:
-        """Greedy: all that may go, then by halving the fewest in order of price, then without each that is not needed."""
+        """Greedy: all that may go, then by halving the fewest in order of price, then without each that is not
+        needed."""
         chosen: list[Victim] = []
         names: set[str] = set()
         for victim in self.flat:

@@ -18,7 +18,8 @@ class Branch:
 
     `held` is the part of `use` that is only kept; `past` is decayed use, which averages over `mean` microseconds.
     `path` goes from the branch itself up to the top level, without the root. `scale` turns use into use per
-    weight, as an integer: least common multiple of the siblings' weights over the own weight. `takable` is a memory of the victim search,
+    weight, as an integer: least common multiple of the siblings' weights over the own weight. `takable` is a memory
+    of the victim search,
     emptied whenever the running work changes, which `stamp` counts.
     """
 
@@ -81,7 +82,8 @@ class Branch:
         return self.use, project.guarantee
 
     def key(self) -> tuple[bool, int, int, str]:
-        """Order among siblings: inside the guarantee first, then priority, then use (with what was used lately) per weight, then name."""
+        """Order among siblings: inside the guarantee first, then priority, then use (with what was used lately) per
+        weight, then name."""
         project = self.project
         guarantee = project.guarantee or sum(project.guarantee_by_model.values())
         lean = LAST if self.scale is None else (self.use * self.mean + self.past) * self.scale

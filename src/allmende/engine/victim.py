@@ -112,7 +112,8 @@ class Herd:
         return Victim(workload.id, pods, whole, key, units, branch, workload)
 
     def takable(self, branch: Branch, slack: int, below: int | None, own: bool = False) -> tuple[int, int]:
-        """(nodes, GPU units) of a project's work that could go: victims of at most `slack` units, of lower priority than
+        """(nodes, GPU units) of a project's work that could go: victims of at most `slack` units, of lower priority
+        than
         `below` where that is given; `own` work need not borrow for it. Kept until what the project runs changes."""
         key = (bisect_right(self._sizes(branch), slack), below, own)
         known = branch.takable.get(key)
@@ -169,7 +170,8 @@ class Herd:
 class Claimant:
     """One request for room: whose work it may take, and how far.
 
-    `units` it needs on `model` ("" = whichever); `priority` inside its project. `capped`: a cap is in its way too. `sure`
+    `units` it needs on `model` ("" = whichever); `priority` inside its project. `capped`: a cap is in its way too.
+    `sure`
     levels are inside the guarantee as things stand, `inside` ones could be once others have gone. `evict_borrowers` and
     `even_shares` are the two optional rules of the policy.
     """
@@ -300,7 +302,8 @@ class Claimant:
         return found
 
     def by_priority(self, branch: Branch) -> bool:
-        """Whether only lower-priority work of another project can be: outside the guarantee, by `borrowers_evict` alone."""
+        """Whether only lower-priority work of another project can be: outside the guarantee, by `borrowers_evict`
+        alone."""
         if not self.policy.borrowers_evict or self.policy.fair_share_eviction:
             return False
         mine, _ = common_ancestor(self.branch, branch)

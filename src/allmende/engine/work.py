@@ -38,7 +38,8 @@ class Began:
 
 class Pass:
     """What all steps of one pass share. `wakes`: moments at which an answer may change by itself. `made`: decisions in
-    the order of their making. `busy`: workloads that are decided on. `closed`: nodes closed in this pass. `version` counts
+    the order of their making. `busy`: workloads that are decided on. `closed`: nodes closed in this pass. `version`
+    counts
     what was taken."""
 
     def __init__(self, state: State, now: int) -> None:

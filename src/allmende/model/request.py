@@ -39,7 +39,8 @@ class Where(Struct, frozen=True, gc=False):
 
 
 def units_asked(ask: Ask, slots_per_gpu: int = 1, device_memory: int = 0) -> int:
-    """GPU units that `ask` takes: exact for whole GPUs, shares and slots; by memory, the part of the device, rounded down."""
+    """GPU units that `ask` takes: exact for whole GPUs, shares and slots; by memory, the part of the device, rounded
+    down."""
     if ask.whole:
         return ask.whole * GPU
     if ask.share:
