@@ -12,15 +12,10 @@ from collections.abc import Iterator
 from allmende.engine.draft import Draft
 from allmende.engine.mask import bits
 from allmende.engine.tree import Branch
-from allmende.engine.victim import UNBOUNDED, Claimant, Herd
+from allmende.engine.victim import UNBOUNDED, Claimant, Gift
 from allmende.model.units import GPU
 
 MANY = 64  # victims beyond which they are not counted any more
-
-Gift = tuple[int, int, object]
-"""Nodes, GPU units, and a sign that changes when what is run or may be lost there does."""
-
-NOTHING: Gift = (0, 0, 0)
 
 
 class Ground:
@@ -28,7 +23,6 @@ class Ground:
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
-        self._gifts: dict[tuple[Branch, int | None], Gift] = {}
         self._grounds: dict[object, tuple[int, int]] = {}
 
     def of(self, claimant: Claimant) -> tuple[int, int]:
@@ -78,27 +72,7 @@ class Ground:
 
     def _gift(self, claimant: Claimant, branch: Branch) -> Gift:
         """What a subtree could lose to somebody outside it."""
-        below = self._below(claimant, branch)
-        key = (branch, below)
-        found = self._gifts.get(key)
-        if found is None:
-            found = self._gifts[key] = self._give(claimant.herd, branch, below)
-        return found
-
-    def _give(self, herd: Herd, branch: Branch, below: int | None) -> Gift:
-        by_model = bool(branch.project.guarantee_by_model)
-        surplus = UNBOUNDED if by_model else branch.use - branch.project.guarantee
-        if surplus <= 0:
-            return NOTHING
-        mask, units = herd.takable(branch, surplus, below) if branch.workloads else (0, 0)
-        signs: list[object] = [branch.name, branch.stamp, branch.use if by_model else surplus]
-        for child in branch.children:
-            there, given, sign = self._give(herd, child, below)
-            if there:
-                mask |= there
-                units += given
-                signs.append(sign)
-        return (mask, min(units, surplus), tuple(signs)) if mask else NOTHING
+        return claimant.herd.gift(branch, self._below(claimant, branch))
 
     def victims(self, claimant: Claimant) -> int:
         """How many victims there are to choose from (a workload and each of its surplus pods counted), up to MANY."""

@@ -74,6 +74,12 @@ def surplus(standing: Standing) -> list[Pod]:
     return found
 
 
+Gift = tuple[int, int, object]
+"""Nodes, GPU units, and a sign that changes when what is run or may be lost there does."""
+
+NOTHING: Gift = (0, 0, 0)
+
+
 class Herd:
     """The running workloads as possible victims, priced at one moment; made once a pass."""
 
@@ -83,6 +89,8 @@ class Herd:
         self.spared: set[str] = set()
         self.cut = 0  # searches that ended because their steps were spent
         self._leaving = {pod_id[0] for pod_id in state.leaving}
+        self._gifts: dict[tuple[Branch, int | None], Gift] = {}
+        self._together: dict[Branch, int] = {}
         self._found: dict[str, tuple[list[Victim], Victim]] = {}
         levels = sorted({p for b in state.index.tree.branches.values() for p in b.priorities})
         self._shift = {level: _AGE + _LOST + _COUNT * i for i, level in enumerate(levels)}
@@ -135,6 +143,36 @@ class Herd:
             mask |= 1 << self.state.index.rooms[node].pos
         branch.takable[key] = (mask, units)
         return (mask, units)
+
+    def gift(self, branch: Branch, below: int | None = None) -> Gift:
+        """What a subtree could lose to somebody outside it, as the pass began: within it that only falls."""
+        key = (branch, below)
+        found = self._gifts.get(key)
+        if found is None:
+            found = self._gifts[key] = self._give(branch, below)
+        return found
+
+    def together(self, branch: Branch) -> int:
+        """GPU units that the subtrees below a project could give in all."""
+        found = self._together.get(branch)
+        if found is None:
+            found = self._together[branch] = sum(self.gift(child)[1] for child in branch.children)
+        return found
+
+    def _give(self, branch: Branch, below: int | None) -> Gift:
+        by_model = bool(branch.project.guarantee_by_model)
+        surplus = UNBOUNDED if by_model else branch.use - branch.project.guarantee
+        if surplus <= 0:
+            return NOTHING
+        mask, units = self.takable(branch, surplus, below) if branch.workloads else (0, 0)
+        signs: list[object] = [branch.name, branch.stamp, branch.use if by_model else surplus]
+        for child in branch.children:
+            there, given, sign = self.gift(child, below)
+            if there:
+                mask |= there
+                units += given
+                signs.append(sign)
+        return (mask, min(units, surplus), tuple(signs)) if mask else NOTHING
 
     def _sizes(self, branch: Branch) -> list[int]:
         """The sizes of all victims of a project, rising: between two of them a slack makes no difference."""
@@ -238,34 +276,14 @@ class Claimant:
         from the siblings below each level."""
         freed = self._own_lower()
         steps = 0
-        below: Branch | None = None
         for branch in self.branch.path:
-            for child in branch.children if steps else ():
-                if child is not below:
-                    freed += self._from_child(child)
+            if steps:
+                freed += self.herd.together(branch) - self.herd.gift(self.branch.path[steps - 1])[1]
             use, guarantee = branch.against(self.model)
             if use - freed + self.units > guarantee:
                 break
             steps += 1
-            below = branch
         return steps
-
-    def _from_child(self, child: Branch) -> int:
-        """GPU units at most that a sibling's whole subtree could lose."""
-        use, guarantee = child.against(self.model)
-        if use <= guarantee:
-            return 0
-        found = 0
-        waiting = [(child, UNBOUNDED)]
-        while waiting:
-            branch, slack = waiting.pop()
-            if not branch.project.guarantee_by_model:
-                slack = min(slack, branch.use - branch.project.guarantee)
-            if slack > 0:
-                if branch.workloads:
-                    found += min(slack, self.herd.takable(branch, slack, None)[1])
-                waiting += [(below, slack) for below in branch.children]
-        return min(found, use - guarantee)
 
     @property
     def anybody(self) -> bool:
