@@ -85,7 +85,7 @@ class Considerations:
                     and not shape.level
                     and not self.work.index.masks.aside
                 ):
-                    self.work.index.memory.unfit(shape)
+                    self.work.index.memory.unfit(shape, self.work.missing)
             return False
         self.work.give_up_hold(workload.id)
         self.work.began(branch, workload, shape, pods)

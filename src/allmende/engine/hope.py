@@ -43,6 +43,13 @@ class Hope:
             found = self._gifts[branch] = (bool(mask), sign)
         return found
 
+    def at_a_glance(self, branch: Branch, priority: int) -> bool:
+        """Whether `anybody` is worth asking."""
+        if not self.work.state.policy.evictions:
+            return False
+        lower = branch.priorities and priority > min(branch.priorities)
+        return bool(lower) or bool(self.work.hunt.leaving) or self._may_claim(branch)
+
     def anybody(self, branch: Branch, priority: int) -> bool:
         """Whether there is anything to take, or to wait for, at all."""
         lowest = self._lowest.get(branch)

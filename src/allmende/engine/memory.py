@@ -6,6 +6,8 @@ is kept aside, and thrown away where the next pass finds that they were not.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from allmende.engine.mask import Masks, bits
 from allmende.engine.room import slots
 from allmende.engine.shape import Shape
@@ -31,8 +33,8 @@ class Memory:
 
     def clear(self) -> None:
         """Forget everything."""
-        self._unfit: set[Shape] = set()
-        self._unfit_new: set[Shape] = set()
+        self._unfit: dict[Shape, int] = {}
+        self._unfit_new: dict[Shape, int] = {}
         self._hopeless: dict[Claim, tuple[int, int, object]] = {}
         self._hopeless_new: dict[Claim, tuple[int, int, object]] = {}
 
@@ -45,26 +47,31 @@ class Memory:
         """A pass begins: take over or throw away what the last one learnt, and forget what more room may have
         changed."""
         if self.applied == self._waits_for:
-            self._unfit |= self._unfit_new
+            self._unfit.update(self._unfit_new)
             self._hopeless.update(self._hopeless_new)
-        self._unfit_new, self._hopeless_new = set(), {}
+        self._unfit_new, self._hopeless_new = {}, {}
         if not masks.grown:
             return
         for claim, (_, nodes, _) in list(self._hopeless.items()):
             if nodes & masks.grown:
                 del self._hopeless[claim]
         rooms = [masks.rooms[pos] for pos in bits(masks.grown)] if self._unfit else []
-        for shape in list(self._unfit):
+        for shape, missing in list(self._unfit.items()):
             ask = shape.single
-            if ask is None or any(slots(room, ask, 1) for room in rooms if room.open):
-                self._unfit.discard(shape)
+            for room in rooms if ask is not None else ():
+                if room.open and missing > 0 and ask is not None:
+                    missing -= slots(room, ask, missing)
+            if missing <= 0 or ask is None:
+                del self._unfit[shape]
+            else:
+                self._unfit[shape] = missing
 
-    def unfit(self, shape: Shape) -> None:
-        """The shape fits nowhere now."""
-        self._unfit_new.add(shape)
+    def unfit(self, shape: Shape, missing: int) -> None:
+        """The shape fits nowhere now: so many of its pods found no place."""
+        self._unfit_new[shape] = missing
 
     @property
-    def known_unfit(self) -> set[Shape]:
+    def known_unfit(self) -> Mapping[Shape, int]:
         """The shapes known to fit nowhere."""
         return self._unfit
 

@@ -26,9 +26,10 @@ class Site:
     """One attempt to place a workload: its shape, the nodes it may use, the ranks that are taken already.
 
     `later` places into room that leaving pods still fill (for a Hold). `mode` is how places are counted meanwhile.
+    `missing`: pods that found no place when the last try failed.
     """
 
-    __slots__ = ("attempt", "draft", "have", "later", "masks", "mode", "shape", "steps", "workload")
+    __slots__ = ("attempt", "draft", "have", "later", "masks", "missing", "mode", "shape", "steps", "workload")
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class Site:
         self.mode = mode
         self.later = later
         self.steps = 0
+        self.missing = 1
 
     def place(self, ban: int = 0, more: Callable[[], bool] | None = None) -> list[Pod] | None:
         """Place the minimum and, as far as there is room (and `more` allows), the rest. None = the minimum does not
@@ -113,6 +115,7 @@ class Site:
         for role in order:
             placed = self._role(role, self.shape.counts[role], usable, pods)
             if placed < self.shape.counts[role]:
+                self.missing = self.shape.counts[role] - placed
                 return None
         return pods
 

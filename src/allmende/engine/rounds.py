@@ -55,11 +55,17 @@ class Rounds:
         """Inside the guarantee first, then everybody."""
         index = self.work.index
         index.memory.refresh(index.masks)
-        due = [self._turn(branch, queue) for branch, queue in index.queues.items()]
-        turns = Turns(index.tree, [turn for turn in due if turn is not None])
+        due = [branch for branch, queue in index.queues.items() if self._may_move(branch, queue)]
+        turns = Turns(index.tree, due, lambda branch: self._turn(branch, index.queues[branch]))
         turns.each(self._first_round)
         turns.again()
         turns.each(self._second_round)
+
+    def _may_move(self, branch: Branch, queue: Queue) -> bool:
+        """A glance: a node has room for some size that waits, or something might be taken back."""
+        if any(self.work.is_live(size) for size in queue.by_size):
+            return True
+        return self.hope.at_a_glance(branch, max(queue.by_priority))
 
     def _turn(self, branch: Branch, queue: Queue) -> Turn | None:
         """The lines of a project that could move: pods of a size some node has, or hope of taking back."""

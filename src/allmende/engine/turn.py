@@ -52,14 +52,19 @@ class Turn:
 
 
 class Turns:
-    """Picks the next project: at each level of the tree the one that is due by `Branch.key`."""
+    """Picks the next project: at each level of the tree the one that is due by `Branch.key`.
 
-    def __init__(self, tree: Tree, turns: list[Turn]) -> None:
+    A project's lines are only put together (`make`) when it is picked: most often others have taken the room by then.
+    """
+
+    def __init__(self, tree: Tree, branches: list[Branch], make: Callable[[Branch], Turn | None]) -> None:
         self.tree = tree
-        self.turns = {turn.branch: turn for turn in turns}
+        self.turns: dict[Branch, Turn] = {}
+        self._make = make
         self._alive: dict[Branch, int] = {}
-        for turn in turns:
-            self._count(turn.branch, 1)
+        self._due = set(branches)
+        for branch in branches:
+            self._count(branch, 1)
 
     def _count(self, branch: Branch, by: int) -> None:
         for step in branch.path:
@@ -67,25 +72,27 @@ class Turns:
 
     def each(self, act: Callable[[Turn], None]) -> None:
         """Let `act` consider one entry of the project that is due, until none has any left or all are parked."""
-        alive = self._alive
-        due = {branch for branch, turn in self.turns.items() if turn.heap}
-        for branch in self.turns:
-            if branch not in due:
-                self._count(branch, -1)
+        alive, due = self._alive, self._due
         while due:
             node = self.tree.root
             while node not in due:
                 waiting = [child for child in node.children if alive.get(child, 0) > 0]
                 node = waiting[0] if len(waiting) == 1 else min(waiting, key=Branch.key)
-            turn = self.turns[node]
-            act(turn)
-            if not turn.heap or turn.parked:
+            turn = self.turns.get(node)
+            if turn is None:
+                turn = self._make(node)
+                if turn is not None:
+                    self.turns[node] = turn
+            if turn is not None and turn.heap:
+                act(turn)
+            if turn is None or not turn.heap or turn.parked:
                 due.discard(node)
                 self._count(node, -1)
 
     def again(self) -> None:
         """Begin the second round."""
-        self._alive = {}
         for branch, turn in self.turns.items():
             turn.second_round()
-            self._count(branch, 1)
+            if turn.heap:
+                self._due.add(branch)
+                self._count(branch, 1)

@@ -40,7 +40,7 @@ class Pass:
     """What all steps of one pass share. `wakes`: moments at which an answer may change by itself. `made`: decisions in
     the order of their making. `busy`: workloads that are decided on. `closed`: nodes closed in this pass. `version`
     counts
-    what was taken."""
+    what was taken, `missing` the pods without a place in the last try."""
 
     def __init__(self, state: State, now: int) -> None:
         self.state = state
@@ -57,6 +57,7 @@ class Pass:
         self.busy: set[str] = set()
         self.closed = 0
         self.version = 0
+        self.missing = 0
         self.nofit: set[tuple[Shape, int, int]] = set()
         self.held_moved: dict[str, None] = {}
         self._released: set[str] = set()
@@ -204,7 +205,9 @@ class Pass:
         """Take free places for a waiting or growing workload; None where its minimum does not fit."""
         queued = standing.phase is Phase.QUEUED
         site = Site(self.draft, standing.workload, shape, standing.attempt + 1, () if queued else standing.pods)
-        return site.place(ban, more)
+        pods = site.place(ban, more)
+        self.missing = site.missing
+        return pods
 
     def refuses(self, name: str, standing: Standing) -> bool:
         """Whether this one workload cannot be considered now, whatever its likes may."""
