@@ -150,9 +150,10 @@ class Hunt:
             self.looked_at = mask
         elif ask.whole:
             mask &= ground | self.leaving | masks.with_free(ask.whole)
-        if not self._enough(claimant, ask, pods, mask, ground):
+        few = self.ground.victims(claimant) <= FEW
+        if (few or pods > 1) and not self._enough(claimant, ask, pods, mask, ground):
             return None
-        if self.ground.victims(claimant) <= FEW:
+        if few:
             flat = candidates(self.draft, claimant, ground & masks.open)
             return self._by_sets(claimant, workload, shape, usable, flat)
         claimant.narrow(claimant.sure)
