@@ -68,7 +68,6 @@ class Code(StrEnum):
     )
     GROWTH_CAP = "growth_cap"  # missing pods, project, used, cap
     GROWTH_ROOM = "growth_room"  # missing pods
-    PROFILE = "profile"  # a MIG profile that no node offers
     ALL_MODELS = "all_models"  # models: every model was tried; parts say why each failed
 
 

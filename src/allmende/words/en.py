@@ -118,7 +118,6 @@ _REASONS = {
     ),
     Code.GROWTH_CAP: "It runs and wants {missing} more; project {project} uses {used} of its limit of {cap}.",
     Code.GROWTH_ROOM: "It runs and wants {missing} more, for which there is no room yet.",
-    Code.PROFILE: "No node offers the MIG profile {profile}.",
     Code.ALL_MODELS: "None of the GPU models that it may use can take it now.",
 }
 

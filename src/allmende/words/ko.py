@@ -138,7 +138,6 @@ _REASONS = {
         "실행 중이며 {missing}를 더 원하지만, 프로젝트 {project}에서는 한도 {cap} 중 {used}를 사용하고 있습니다."
     ),
     Code.GROWTH_ROOM: "실행 중이며 {missing}를 더 원하지만, 아직 자리가 없습니다.",
-    Code.PROFILE: "MIG 프로파일 {profile} 형식을 제공하는 노드가 없습니다.",
     Code.ALL_MODELS: "사용할 수 있는 GPU 모델 가운데 지금 이 작업을 받을 수 있는 것이 없습니다.",
 }
 

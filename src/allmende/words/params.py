@@ -128,7 +128,6 @@ PARAMS: dict[Code, dict[str, Kind]] = {
     },
     Code.GROWTH_CAP: {"missing": Kind.PODS, "project": Kind.NAME, "used": Kind.UNITS, "cap": Kind.UNITS},
     Code.GROWTH_ROOM: {"missing": Kind.PODS},
-    Code.PROFILE: {"profile": Kind.NAME},
     Code.ALL_MODELS: {"models": Kind.NAME},
 }
 
