@@ -18,6 +18,8 @@ from allmende.model.request import Ask
 from allmende.model.units import GPU
 from allmende.model.workload import Workload
 
+MOST = 300  # steps of one search: forced sets of gangs are many, and better ones come early
+
 
 class Gang:
     """Victims for a gang of equal pods: an exact sum of node offers inside a bounded best-first search."""
@@ -26,13 +28,14 @@ class Gang:
         self, draft: Draft, claimant: Claimant, workload: Workload, ask: Ask, pods: int, mask: int, most: int
     ) -> None:
         self.draft = draft
-        self.most = most
+        self.most = min(most, MOST)
         self.claimant = claimant
         self.workload = workload
         self.ask = ask
         self.pods = pods
         self.mask = mask
         self.steps = 0
+        self._first: tuple[dict[int, list[Offer | None]], list[list[int]]] | None = None
         self._offers: dict[tuple[int, int, frozenset[str]], list[Offer | None]] = {}
 
     def solve(self) -> Answer | None:
@@ -41,6 +44,7 @@ class Gang:
         spanning = self._spanning()
         floor = herd.floor(self._must_free())
         best: Answer | None = None
+        self._at_first()
         heap: list[tuple[Price, tuple[int, ...], tuple[str, ...]]] = [((floor, ()), (), ())]
         seen: set[tuple[tuple[int, ...], tuple[str, ...]]] = {((), ())}
         while heap and self.steps < self.most:
@@ -121,16 +125,21 @@ class Gang:
         return found
 
     def _sum(self, forced: set[str], without: frozenset[str]) -> tuple[Offer, tuple[tuple[int, int], ...]] | None:
-        """Min-plus over nodes: the cheapest way to place all pods with local victims alone."""
-        offers: dict[int, list[Offer | None]] = {}
-        touched = {pod.node for name in forced for pod in self.claimant.herd.of(name)[1].pods}
-        rooms = self.draft.index.masks.rooms
-        for pos in bits(self.mask):
-            offers[pos] = self._node_offers(pos, forced if rooms[pos].node.name in touched else set(), without)
-        kept: set[int] = set()
-        for count in range(1, max((len(o) for o in offers.values()), default=1)):
-            ranked = sorted((o[count][0], pos) for pos, o in offers.items() if count < len(o) and o[count] is not None)  # type: ignore[index]
-            kept.update(pos for _, pos in ranked[: self.pods])
+        """Min-plus over nodes: the cheapest way to place all pods with local victims alone. Only nodes of gangs that
+        are forced out, or of victims left out, offer anything else than at first."""
+        base, ranked = self._at_first()
+        changed = self._nodes_of(forced | without)
+        offers = {pos: self._node_offers(pos, forced, without) for pos in changed}
+        kept = set(changed)
+        for order in ranked:
+            left = self.pods
+            for pos in order:
+                if pos not in changed:
+                    kept.add(pos)
+                    offers[pos] = base[pos]
+                    left -= 1
+                    if not left:
+                        break
         best: list[tuple[Price, tuple[tuple[int, int], ...]] | None] = [(FREE, ())] + [None] * self.pods
         for pos in sorted(kept):
             best = self._add_node(best, pos, offers[pos])
@@ -139,6 +148,22 @@ class Gang:
             return None
         victims = tuple(victim for pos, count in last[1] for victim in offers[pos][count][1])  # type: ignore[index]
         return (last[0], victims), last[1]
+
+    def _at_first(self) -> tuple[dict[int, list[Offer | None]], list[list[int]]]:
+        """All nodes' offers with nobody forced or left out, and for each count of pods the nodes by price."""
+        if self._first is None:
+            base = {pos: self._node_offers(pos, set(), frozenset()) for pos in bits(self.mask)}
+            ranked = []
+            for count in range(1, max((len(found) for found in base.values()), default=1)):
+                priced = [(o[count], pos) for pos, o in base.items() if count < len(o)]
+                ranked.append([pos for _, pos in sorted((o[0], pos) for o, pos in priced if o is not None)])
+            self._first = (base, ranked)
+        return self._first
+
+    def _nodes_of(self, names: set[str] | frozenset[str]) -> set[int]:
+        rooms = self.draft.index.rooms
+        nodes = {pod.node for name in names for pod in self.claimant.herd.of(name)[1].pods}
+        return {pos for pos in (rooms[node].pos for node in nodes) if self.mask >> pos & 1}
 
     def _add_node(
         self, best: list[tuple[Price, tuple[tuple[int, int], ...]] | None], pos: int, offers: list[Offer | None]
