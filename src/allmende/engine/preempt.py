@@ -13,7 +13,7 @@ from allmende.engine.gang import Gang
 from allmende.engine.ground import Ground
 from allmende.engine.mask import bits
 from allmende.engine.ranking import Ranking
-from allmende.engine.room import slots
+from allmende.engine.room import RUN, slots
 from allmende.engine.search import Answer, Search
 from allmende.engine.sets import FEW, Sets, candidates
 from allmende.engine.shape import Shape
@@ -106,23 +106,27 @@ class Hunt:
 
     def _enough(self, claimant: Claimant, ask: Ask, pods: int, mask: int, ground: int) -> bool:
         """Whether all pods would fit if everybody went who might have to."""
-        draft, rooms = self.draft, self.draft.index.masks.rooms
-        going = {  # all of them before any is taken off, since that lowers what the others may give
-            pod.id: (pod, victim.workload)
-            for pos in bits(mask & ground)
-            for surplus_here, whole in groups(claimant, rooms[pos], local=False)
-            for victim in ((whole,) if whole is not None else surplus_here)
-            for pod in victim.pods
-        }
-        mark, found = draft.mark, 0
-        for pod, owner in going.values():
-            draft.evict(pod, owner)
+        index, found = self.draft.index, 0
         for pos in bits(mask):
-            found += slots(rooms[pos], ask, pods - found, later=True)
+            room = index.masks.rooms[pos]
+            going = [
+                (pod, victim.workload.roles[pod.role].ask)
+                for surplus_here, whole in (groups(claimant, room, local=False) if ground >> pos & 1 else ())
+                for victim in ((whole,) if whole is not None else surplus_here)
+                for pod in victim.pods
+                if pod.node == room.node.name
+            ]
+            for (
+                pod,
+                its,
+            ) in going:  # off the node alone: what their projects use stays, and with it what others may give
+                index.put(room, RUN, pod, its, -1)
+            found += slots(room, ask, pods - found, later=True)
+            for pod, its in going:
+                index.put(room, RUN, pod, its, 1)
             if found >= pods:
-                break
-        draft.back(mark)
-        return found >= pods
+                return True
+        return False
 
     def _one_pod(self, claimant: Claimant, workload: Workload, shape: Shape, ask: Ask, mask: int) -> Answer | None:
         own = claimant.name if claimant.has_taken else ""
