@@ -85,6 +85,7 @@ class Considerations:
                     and not shape.level
                     and not self.work.index.masks.aside
                 ):
+                    self.work.unfit.add(shape)
                     self.work.index.memory.unfit(shape, self.work.missing)
             return False
         self.work.give_up_hold(workload.id)

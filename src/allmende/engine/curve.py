@@ -9,7 +9,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from allmende.engine.draft import Draft
-from allmende.engine.room import RUN, Room, slots
+from allmende.engine.room import HELD, RUN, Room, slots
 from allmende.engine.victim import FREE, UNBOUNDED, Claimant, Price, Victim, add, price
 from allmende.model.request import Ask
 from allmende.model.units import GPU
@@ -76,7 +76,8 @@ def _only_gpus(room: Room, ask: Ask, most: int, given: list[Group]) -> bool:
 
 
 def _gpus_here(victim: Victim, room: Room) -> int:
-    return sum(len(pod.slices) for pod in victim.pods if pod.node == room.node.name)
+    held = room.units[HELD]
+    return sum(not held[part.device] for pod in victim.pods if pod.node == room.node.name for part in pod.slices)
 
 
 def _knapsack(room: Room, ask: Ask, have: int, most: int, given: list[Group]) -> list[Offer | None]:

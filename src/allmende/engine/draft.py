@@ -39,15 +39,24 @@ class Draft:
         self.index.leave(leaving, 1)
         self._log.append((_LEFT, pod, workload, 1))
 
+    def keep(self, pod: Pod, workload: Workload, sign: int) -> None:
+        """Keep a place on its node (1) or give it up (-1) without counting it as used by its project."""
+        index = self.index
+        index.put(index.rooms[pod.node], HELD, pod, workload.roles[pod.role].ask, sign)
+        self._log.append((_KEPT, pod, workload, sign))
+
     def back(self, mark: int = 0) -> None:
         """Undo everything since `mark`."""
         log, index = self._log, self.index
         while len(log) > mark:
             mode, pod, workload, sign = log.pop()
-            if mode == _LEFT:
+            if mode == _KEPT:
+                index.put(index.rooms[pod.node], HELD, pod, workload.roles[pod.role].ask, -sign)
+            elif mode == _LEFT:
                 index.leave(Leaving(pod, workload.roles[pod.role].ask, 0), -1)
             else:
                 index.occupy(mode, pod, workload, -sign)
 
 
 _LEFT = HELD + 1
+_KEPT = HELD + 2

@@ -219,9 +219,9 @@ def _in_room(
         if fits:
             return _maintenance(state, workload, windows, now)
     found = shortage.shortage(index, draft, workload, shape, ban | windows, model)
-    return Reason(
-        found.code, found.params, found.waiting, found.binding, (*found.parts, _rights(state, branch, need, model))
-    )
+    withheld = (_maintenance(state, workload, windows, now),) if windows else ()
+    parts = (*found.parts, *withheld, _rights(state, branch, need, model))
+    return Reason(found.code, found.params, found.waiting, found.binding, parts)
 
 
 def _rights(state: State, branch: Branch, need: admit.Demand, model: str) -> Reason:

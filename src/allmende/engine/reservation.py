@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from allmende.engine.draft import Draft
-from allmende.engine.room import HELD
 from allmende.model.cluster import Pod
 from allmende.model.workload import Workload
 
 
 class Reservation:
-    """Places held in this pass for one workload from `at` on (None: nobody can say when, so nothing new goes there)."""
+    """Places kept in this pass (and used by nobody yet) for one workload from `at` on (None: nobody can say when, so
+    nothing new goes there)."""
 
     def __init__(self, workload: Workload, at: int | None, pods: list[Pod]) -> None:
         self.workload = workload
@@ -23,9 +23,9 @@ class Reservation:
     def lift(self, draft: Draft) -> None:
         """Take the places off, to try somebody who will be gone in time."""
         for pod in self.pods:
-            draft.free(HELD, pod, self.workload)
+            draft.keep(pod, self.workload, -1)
 
     def put_back(self, draft: Draft) -> None:
         """Hold the places again."""
         for pod in self.pods:
-            draft.take(HELD, pod, self.workload)
+            draft.keep(pod, self.workload, 1)

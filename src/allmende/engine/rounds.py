@@ -42,14 +42,21 @@ class Rounds:
                 self._reserve(branch, line, self.work.state.standings[entry[2]])
 
     def _reserve(self, branch: Branch, line: Line, standing: Standing) -> None:
-        need = self.work.demand(line.shape, standing.workload.project)
-        if need.units and all(step.project.cap is None or need.units <= step.project.cap for step in branch.path):
-            made = reserve_for(self.work.state, self.work.draft, standing, line.shape, self.work.now, self.work.busy)
-            if made is not None:
-                self.work.reservations.append(made)
-                self.work.look_again()
-                if made.at is not None:
-                    self.work.wakes.append(made.at)
+        """Room is only kept for who could have it: neither a cap nor the day's limit stands in its way."""
+        work = self.work
+        need = work.demand(line.shape, standing.workload.project)
+        models = admit.models_to_try(work.index, branch, line.shape, standing.workload.project)
+        if not need.units or all(admit.over_cap(branch, need, model) is not None for model in models):
+            return
+        if admit.over_daily(work.state, branch, work.now) is not None:
+            return
+        made = reserve_for(work.state, work.draft, standing, line.shape, work.now, work.busy)
+        if made is None:
+            return
+        work.reservations.append(made)
+        work.look_again()
+        if made.at is not None and made.at > work.now:
+            work.wakes.append(made.at)
 
     def run(self) -> None:
         """Inside the guarantee first, then everybody."""
@@ -117,7 +124,11 @@ class Rounds:
         if turn.seen != self.work.version:
             turn.seen = self.work.version
             self._purge(turn)
-        return turn.next() if turn.heap else None
+        while turn.heap:
+            entry, at, line = turn.next()
+            if line.shape not in self.work.unfit or self.hope.serves(turn.branch, line, entry):
+                return entry, at, line
+        return None
 
     def _purge(self, turn: Turn) -> None:
         """Drop what cannot move any more since room was taken."""
@@ -132,10 +143,9 @@ class Rounds:
             turn.keep([e for e in turn.heap if e[2].shape.size not in dead])
 
     def _act(self, turn: Turn, entry: Entry, at: int, line: Line) -> None:
-        if turn.blocked and self._may_use(line, entry) & turn.blocked:
-            turn.go_on(at, line)
-            return
+        self.work.barred = turn.blocked  # in a strict project nobody uses what those in front could
         verdict = self.judge.consider(turn.branch, line, entry)
+        self.work.barred = 0
         if verdict is not Verdict.REFUSED:
             turn.go_on(at, line)
         if turn.branch.project.strict and verdict in (Verdict.REFUSED, Verdict.ALONE):

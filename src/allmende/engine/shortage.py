@@ -13,6 +13,9 @@ from allmende.model.request import Ask, Where
 from allmende.model.units import GPU
 from allmende.model.workload import Workload
 
+OF_GPUS = frozenset({Code.GPUS, Code.ONE_NODE, Code.SHARE, Code.GPU_MEMORY, Code.SLOTS})
+"""What the figures of a gang's places say already."""
+
 
 def never(index: Index, shape: Shape, project: str) -> Reason | None:
     """Why the request could not run on the whole cluster standing empty; None where it could."""
@@ -266,7 +269,7 @@ def _next_short(
         if sum(pod.role == role for pod in pods) < wanted:
             usable = index.masks.allowed(where, workload.project) & index.masks.open & ~ban
             lack = one_pod(ask, [index.masks.rooms[pos] for pos in bits(usable)], model) if usable else None
-            found = () if lack is None else (lack,)
+            found = () if lack is None or lack.code in OF_GPUS else (lack,)
             break
     draft.back(mark)
     return found

@@ -38,7 +38,9 @@ class Began:
 
 class Pass:
     """What all steps of one pass share. `wakes`: moments at which an answer may change by itself. `made`: decisions in
-    the order of their making. `busy`: workloads that are decided on. `closed`: nodes closed in this pass. `version`
+    the order of their making. `busy`: workloads that are decided on. `closed`: nodes closed in this pass, `barred`
+    those
+    that the project in turn keeps for who is in front. `version`
     counts
     what was taken, `missing` the pods without a place in the last try."""
 
@@ -56,8 +58,10 @@ class Pass:
         self.starts: list[Began] = []
         self.busy: set[str] = set()
         self.closed = 0
+        self.barred = 0
         self.version = 0
         self.missing = 0
+        self.unfit: set[Shape] = set()
         self.nofit: set[tuple[Shape, int, int]] = set()
         self.held_moved: dict[str, None] = {}
         self._released: set[str] = set()
@@ -127,7 +131,7 @@ class Pass:
 
     def ban(self, standing: Standing) -> int:
         """Nodes that the workload may not use now: closed in this pass, or in maintenance before it must have ended."""
-        ban = self.closed
+        ban = self.closed | self.barred
         for pos in bits(self.index.masks.windows):
             for window in self.index.masks.rooms[pos].node.maintenance:
                 limit = standing.workload.limit
