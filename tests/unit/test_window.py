@@ -9,8 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allmende.metering.window import Use, days, elapsed, gpu_hours, moment, months, show_local, total, weeks, within
+from allmende.engine.account import midnight
+from allmende.metering.window import (
+    Use,
+    clock_changes,
+    days,
+    elapsed,
+    gpu_hours,
+    moment,
+    months,
+    show_local,
+    total,
+    weeks,
+    within,
+)
 from allmende.model.mistake import Mistake, MistakeCode
+from allmende.model.policy import Policy
 from allmende.model.span import DAY, HOUR, SECOND
 from allmende.model.units import GPU
 
@@ -107,3 +121,19 @@ def test_periods_add_up_to_their_window(jobs: list[tuple[int, int, int]], since:
         assert sum(total(within(uses, p.start, p.end)) for p in periods) == whole
         assert all(a.end == b.start for a, b in pairwise(periods))
         assert all(a.first + timedelta(days=1) <= b.first for a, b in pairwise(periods))
+
+
+@pytest.mark.parametrize(
+    ("at", "midnight_is"),
+    [
+        ("2026-10-24T12:00:00Z", "2026-10-24T22:00:00Z"),  # still summer time
+        ("2026-10-25T12:00:00Z", "2026-10-25T23:00:00Z"),  # the clocks went back this morning
+        ("2026-10-25T22:30:00Z", "2026-10-25T23:00:00Z"),  # half past eleven, the 25th has 25 hours
+        ("2026-10-25T23:30:00Z", "2026-10-26T23:00:00Z"),
+        ("2026-03-28T23:30:00Z", "2026-03-29T22:00:00Z"),  # the 29th has 23 hours
+    ],
+)
+def test_a_local_day_turns_at_its_own_midnight(at: str, midnight_is: str) -> None:
+    first, *changes = clock_changes(ZoneInfo("Europe/Berlin"), moment("2026-01-01T00:00:00Z"), 1)
+    policy = Policy(utc_offset=first[1], clock_changes=tuple(changes))
+    assert midnight(moment(at), policy) == moment(midnight_is)

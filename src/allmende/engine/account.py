@@ -41,9 +41,8 @@ class Account(Struct, frozen=True, gc=False):
 def settled(account: Account, use: int, at: int, policy: Policy) -> Account:
     """The account at `at`, after constant `use` (GPU units) since it was last settled."""
     since = max(0, at - account.at)
-    local = at + policy.utc_offset
-    day = local // DAY
-    today = account.today + use * since if day == account.day else use * min(since, local - day * DAY)
+    day = (at + policy.offset(at)) // DAY
+    today = account.today + use * since if day == account.day else use * min(since, at - _begins(day, policy))
     past = account.past
     if policy.half_life is not None:
         left = decay(since, policy.half_life)
@@ -53,7 +52,7 @@ def settled(account: Account, use: int, at: int, policy: Policy) -> Account:
 
 def fresh(at: int, policy: Policy, past: int = 0) -> Account:
     """An account that begins now."""
-    return Account((at + policy.utc_offset) // DAY, 0, past, at)
+    return Account((at + policy.offset(at)) // DAY, 0, past, at)
 
 
 def decay(span: int, half_life: int) -> int:
@@ -73,5 +72,10 @@ def mean_life(half_life: int) -> int:
 
 def midnight(at: int, policy: Policy) -> int:
     """The next local midnight."""
-    local = at + policy.utc_offset
-    return (local // DAY + 1) * DAY - policy.utc_offset
+    return _begins((at + policy.offset(at)) // DAY + 1, policy)
+
+
+def _begins(day: int, policy: Policy) -> int:
+    """When a local day begins: by the offset in force then, also where clocks change that day or the day before."""
+    moment = day * DAY - policy.offset(day * DAY)
+    return day * DAY - policy.offset(moment)

@@ -24,9 +24,8 @@ class Index:
     """Derived from the facts alone: `Index.built(state)` gives an equal one after every entry.
 
     `parked`: queued, but a dependency is not met. `growing`: running, more pods are wanted. `short`: running with
-    fewer pods than their minimum;
-    `over`: with more than are wanted.
-    `suspects`: nodes with a lost GPU or not ready. `unbound`: assigned, not yet seen running.
+    fewer pods than their minimum; `over`: with more than are wanted. `suspects`: nodes with a lost GPU or not ready.
+    `unbound`: assigned, not yet seen running.
     `touched`: workloads whose held places should be looked at. `ends`: heap of (end of the time limit, id, attempt).
     `memory`: what earlier passes learnt and need not try again.
     `stale`: nodes came or went, or settings changed; it is built anew before the next pass.

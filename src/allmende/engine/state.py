@@ -13,10 +13,10 @@ from allmende.model.tenancy import Project
 class State:
     """Facts (frozen values) and their Index. Changed only by `apply`.
 
-    `standings`: every workload that is not over. `outcomes`: those that are. `leaving`: pods told to go whose
-    room is not free yet. `silent`: nodes that are not ready, since when. `accounts`: what
-    projects used, where a daily limit or the order asks for it. `holds`: places kept for a workload while pods leave
-    them. `now`: time of the last entry.
+    `standings`: every workload that is not over. `outcomes`: those that are. `leaving`: pods told to go whose room is
+    not free yet. `silent`: nodes that are not ready, since when. `accounts`: what projects used, where a daily limit
+    or the order asks for it. `holds`: places kept for a workload while pods leave them. `now`: time of the last
+    entry.
     """
 
     __slots__ = (

@@ -17,10 +17,9 @@ class Branch:
     """One project in the tree: its settings, and what it and everything below it uses (running and held).
 
     `held` is the part of `use` that is only kept; `past` is decayed use, which averages over `mean` microseconds.
-    `path` goes from the branch itself up to the top level, without the root. `scale` turns use into use per
-    weight, as an integer: least common multiple of the siblings' weights over the own weight. `takable` is a memory
-    of the victim search,
-    emptied whenever the running work changes, which `stamp` counts.
+    `path` goes from the branch itself up to the top level, without the root. `scale` turns use into use per weight,
+    as an integer: least common multiple of the siblings' weights over the own weight. `takable` is a memory of the
+    victim search, emptied whenever the running work changes, which `stamp` counts.
     """
 
     __slots__ = (

@@ -121,8 +121,7 @@ class Herd:
 
     def takable(self, branch: Branch, slack: int, below: int | None, own: bool = False) -> tuple[int, int]:
         """(nodes, GPU units) of a project's work that could go: victims of at most `slack` units, of lower priority
-        than
-        `below` where that is given; `own` work need not borrow for it. Kept until what the project runs changes."""
+        than `below` where that is given; `own` work need not borrow for it. Kept until what it runs changes."""
         key = (bisect_right(self._sizes(branch), slack), below, own)
         known = branch.takable.get(key)
         if known is not None:
@@ -209,9 +208,8 @@ class Claimant:
     """One request for room: whose work it may take, and how far.
 
     `units` it needs on `model` ("" = whichever); `priority` inside its project. `capped`: a cap is in its way too.
-    `sure`
-    levels are inside the guarantee as things stand, `inside` ones could be once others have gone. `evict_borrowers` and
-    `even_shares` are the two optional rules of the policy.
+    `sure` levels are inside the guarantee as things stand, `inside` ones could be once others have gone.
+    `evict_borrowers` and `even_shares` are the two optional rules of the policy.
     """
 
     __slots__ = (

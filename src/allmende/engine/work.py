@@ -39,10 +39,8 @@ class Began:
 class Pass:
     """What all steps of one pass share. `wakes`: moments at which an answer may change by itself. `made`: decisions in
     the order of their making. `busy`: workloads that are decided on. `closed`: nodes closed in this pass, `barred`
-    those
-    that the project in turn keeps for who is in front. `version`
-    counts
-    what was taken, `missing` the pods without a place in the last try."""
+    those that the project in turn keeps for who is in front. `version` counts what was taken, `missing` the pods
+    without a place in the last try."""
 
     def __init__(self, state: State, now: int) -> None:
         self.state = state

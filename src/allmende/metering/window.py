@@ -76,6 +76,26 @@ def local(us: int, zone: tzinfo) -> datetime:
     return (_EPOCH + timedelta(microseconds=us)).astimezone(zone)
 
 
+def clock_changes(zone: tzinfo, start: int, years: int) -> list[tuple[int, int]]:
+    """(moment, offset from then on) of a zone: what holds at `start`, then every change in the years after it."""
+    found = [(start, _offset(start, zone))]
+    day = start
+    for _ in range(years * 366):
+        following = day + 24 * HOUR
+        if _offset(following, zone) != found[-1][1]:
+            low, high = day, following
+            while high - low > SECOND:
+                middle = (low + high) // 2
+                low, high = (middle, high) if _offset(middle, zone) == found[-1][1] else (low, middle)
+            found.append((high // SECOND * SECOND, _offset(high, zone)))
+        day = following
+    return found
+
+
+def _offset(us: int, zone: tzinfo) -> int:
+    return (local(us, zone).utcoffset() or timedelta(0)) // timedelta(microseconds=1)
+
+
 def elapsed(start: int, end: int) -> int:
     """Microseconds between two moments, whatever wall clocks did. Raises Mistake where end is before start."""
     if end < start:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from enum import StrEnum
 
 from msgspec import Struct
@@ -25,7 +26,8 @@ class Policy(Struct, frozen=True, gc=False):
     `fair_share_eviction`: a request may take borrowed work of a queue that stays above the asker's share.
     `borrowers_evict`: a borrower may take lower-priority borrowed work of other queues.
     `half_life`: decay of the use that orders spare capacity (None = only what runs now orders it).
-    `utc_offset`: the cluster's local time, for daily limits. `reservations`: at most so many at once.
+    `utc_offset`: the cluster's local time, for daily limits; `clock_changes`: (moment, offset from then on), rising,
+    where a zone changes its clocks. `reservations`: at most so many at once.
     `search_steps`: bound of one victim search, in counted steps, never in time.
     """
 
@@ -41,4 +43,10 @@ class Policy(Struct, frozen=True, gc=False):
     borrowers_evict: bool = False
     half_life: int | None = None
     utc_offset: int = 0
+    clock_changes: tuple[tuple[int, int], ...] = ()
     search_steps: int = 2000
+
+    def offset(self, at: int) -> int:
+        """Local time minus UTC at a moment, in microseconds."""
+        changes = bisect_right(self.clock_changes, at, key=lambda change: change[0])
+        return self.clock_changes[changes - 1][1] if changes else self.utc_offset

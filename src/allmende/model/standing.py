@@ -23,10 +23,9 @@ class Standing(Struct, frozen=True):
 
     `submitted` never changes, whatever is evicted. `wanted`: pods wanted now, per role (falls as pods end well,
     changes with a resize). `minimum` and `least`: the gang's and each role's minimum now; they only fall. `attempt`
-    counts starts and growths: the pods
-    of one share it, so that no pod ever has the identity of one that left. `pods`: what it holds now.
-    `bound`: they were seen running. `grow_since`: when more pods were asked for (None = with the
-    submit). `checkpoint`: moment up to which its work is safe. `survivors_since`: since when it runs short.
+    counts starts and growths: the pods of one share it, so that no pod ever has the identity of one that left.
+    `pods`: what it holds now. `bound`: they were seen running. `grow_since`: when more pods were asked for (None =
+    with the submit). `checkpoint`: moment up to which its work is safe. `survivors_since`: since when it runs short.
     `gave_way_to`: for whom it was evicted last; never for the same one again.
     """
 

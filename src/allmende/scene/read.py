@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
 
-from allmende.metering.window import local, moment
+from allmende.metering.window import clock_changes, moment
 from allmende.model.advice import check_projects, resolved
 from allmende.model.cluster import Node
 from allmende.model.mistake import Mistake, MistakeCode
@@ -23,6 +22,7 @@ from allmende.scene.expect import expectations
 from allmende.scene.value import Expect, Running, Scene, Step
 
 VERSION = 1
+YEARS = 3  # of clock changes that a scene knows
 NODES_AT_MOST = 20_000
 TOP = (
     "version", "name", "about", "timezone", "policy", "owners", "cluster", "projects", "running", "events", "expect",
@@ -61,8 +61,8 @@ def scene(
     zone = given["timezone"].zone().key if "timezone" in given else "UTC"
     policy = settings.policy(given.get("policy"))
     if zone != "UTC" and policy.utc_offset == 0:
-        offset = local(draft.origin, ZoneInfo(zone)).utcoffset()
-        policy = replace(policy, utc_offset=(offset or timedelta(0)) // timedelta(microseconds=1))
+        first, *changes = clock_changes(ZoneInfo(zone), draft.origin, YEARS)
+        policy = replace(policy, utc_offset=first[1], clock_changes=tuple(changes))
     result = Scene(
         name=given["name"].name() if "name" in given else path,
         about=given["about"].text() if "about" in given else "",
