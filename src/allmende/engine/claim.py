@@ -32,6 +32,8 @@ class Claims:
         none."""
         workload, shape = standing.workload, line.shape
         memo = (branch, shape, workload.priority)
+        if not self.hope.sums(branch, line, workload.priority):
+            return False
         if self.hope.closed or (not line.grows and (memo in self._unclaimable or self.hope.known_hopeless(memo))):
             return False
         claimant = Claimant(self.work.herd, branch, workload.priority, need.units, model, workload.id)

@@ -78,15 +78,7 @@ class Considerations:
         if pods is None:
             if not line.grows:
                 self.work.nofit.add(memo)
-                if (
-                    not ban
-                    and not self.work.reservations
-                    and shape.single is not None
-                    and not shape.level
-                    and not self.work.index.masks.aside
-                ):
-                    self.work.unfit.add(shape)
-                    self.work.index.memory.unfit(shape, self.work.missing)
+                self._note_unfit(shape, ban)
             return False
         self.work.give_up_hold(workload.id)
         self.work.began(branch, workload, shape, pods)
@@ -120,6 +112,15 @@ class Considerations:
         mark = self.work.draft.mark
         if self.work.place(line.shape, standing, ban, None) is None:
             self.work.nofit.add(memo)
+            self._note_unfit(line.shape, ban)
             return False
         self.work.draft.back(mark)
         return True
+
+    def _note_unfit(self, shape: Shape, ban: int) -> None:
+        """Remember a shape that fits nowhere, where that is true of everybody who asks for it."""
+        work = self.work
+        everybody = not ban and not work.reservations and not work.index.masks.aside
+        if everybody and shape.single is not None and not shape.level:
+            work.unfit.add(shape)
+            work.index.memory.unfit(shape, work.missing)
