@@ -48,10 +48,12 @@ class Ground:
         return mask, units, tuple(signs)
 
     def _beside(self, claimant: Claimant) -> Iterator[tuple[Branch, bool]]:
-        """Subtrees beside the claimant's path as far as it may take from them, and projects on the path themselves."""
+        """Subtrees below and beside the claimant's path as far as it may take from them, and projects on the path."""
         if not claimant.units:
             return
         by_rule = claimant.policy.fair_share_eviction or claimant.policy.borrowers_evict
+        for child in claimant.branch.children:  # below itself it takes whatever is above a guarantee
+            yield child, True
         path = claimant.branch.path
         for step in path if by_rule else path[: claimant.inside]:
             above = step.parent

@@ -96,7 +96,7 @@ class Hope:
 
     def _may_claim(self, branch: Branch) -> bool:
         policy, project = self.work.state.policy, branch.project
-        if policy.fair_share_eviction or policy.borrowers_evict:
+        if policy.fair_share_eviction or policy.borrowers_evict or branch.children:
             return True
         if project.guarantee_by_model:
             return any(branch.use_model.get(model, 0) < units for model, units in project.guarantee_by_model.items())

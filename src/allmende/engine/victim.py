@@ -272,7 +272,7 @@ class Claimant:
     def _furthest(self) -> int:
         """Levels at which it could be inside once others have gone: its own lower priorities, and what may be taken
         from the siblings below each level."""
-        freed = self._own_lower()
+        freed = self._own_lower() + self.herd.together(self.branch)
         steps = 0
         for branch in self.branch.path:
             if steps:
@@ -287,7 +287,13 @@ class Claimant:
     def anybody(self) -> bool:
         """Whether there can be a victim at all."""
         lower = any(level < self.priority for level in self.branch.priorities)
-        return lower or self.inside > 0 or self.policy.fair_share_eviction or self.policy.borrowers_evict
+        return (
+            lower
+            or self.inside > 0
+            or bool(self.branch.children)
+            or self.policy.fair_share_eviction
+            or self.policy.borrowers_evict
+        )
 
     def may_take(self, workload: Workload, branch: Branch) -> bool:
         """Whether work of this project (of this priority) can be a victim, as far as it can be told alone."""
