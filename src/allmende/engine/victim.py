@@ -122,6 +122,8 @@ class Herd:
     def takable(self, branch: Branch, slack: int, below: int | None, own: bool = False) -> tuple[int, int]:
         """(nodes, GPU units) of a project's work that could go: victims of at most `slack` units, of lower priority
         than `below` where that is given; `own` work need not borrow for it. Kept until what it runs changes."""
+        if below is not None and min(branch.priorities, default=below) >= below:
+            return (0, 0)
         key = (bisect_right(self._sizes(branch), slack), below, own)
         known = branch.takable.get(key)
         if known is not None:
