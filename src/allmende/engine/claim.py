@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from allmende.engine.admit import Demand, over_cap
+from allmende.engine.claimant import Claimant
 from allmende.engine.hope import Hope
 from allmende.engine.line import Line
 from allmende.engine.place import Site
@@ -10,7 +11,7 @@ from allmende.engine.room import HELD
 from allmende.engine.search import Answer
 from allmende.engine.shape import Shape
 from allmende.engine.tree import Branch
-from allmende.engine.victim import Claimant, Victim
+from allmende.engine.victim import Victim
 from allmende.engine.work import Pass
 from allmende.model.cluster import Pod
 from allmende.model.decision import Cause, Evict, Hold

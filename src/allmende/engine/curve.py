@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
+from allmende.engine.claimant import Claimant
 from allmende.engine.draft import Draft
 from allmende.engine.room import HELD, RUN, Room, slots
-from allmende.engine.victim import FREE, UNBOUNDED, Claimant, Price, Victim, add, price
+from allmende.engine.victim import FREE, UNBOUNDED, Price, Victim, add, price
 from allmende.model.request import Ask
 from allmende.model.units import GPU
 

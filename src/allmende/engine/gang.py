@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
+from allmende.engine.claimant import Claimant
 from allmende.engine.curve import Offer, cheapest, groups
 from allmende.engine.draft import Draft
 from allmende.engine.mask import bits
 from allmende.engine.search import Answer, Search, cheapest_devices
-from allmende.engine.victim import FREE, Claimant, Price, Victim, add, price
+from allmende.engine.victim import FREE, Price, Victim, add, price
 from allmende.model.request import Ask
 from allmende.model.units import GPU
 from allmende.model.workload import Workload

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from allmende.engine.claimant import Claimant
 from allmende.engine.draft import Draft
 from allmende.engine.mask import bits
 from allmende.engine.tree import Branch
-from allmende.engine.victim import UNBOUNDED, Claimant, Gift
+from allmende.engine.victim import UNBOUNDED, Gift
 from allmende.model.units import GPU
 
 MANY = 64  # victims beyond which they are not counted any more

@@ -3,10 +3,11 @@ made."""
 
 from __future__ import annotations
 
+from allmende.engine.claimant import Claimant
 from allmende.engine.line import Entry, Line
 from allmende.engine.memory import Claim
 from allmende.engine.tree import Branch
-from allmende.engine.victim import UNBOUNDED, Claimant
+from allmende.engine.victim import UNBOUNDED
 from allmende.engine.work import Pass
 
 

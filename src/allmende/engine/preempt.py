@@ -7,6 +7,7 @@ bounded in counted steps, never by a clock, and says whether its answer is prove
 
 from __future__ import annotations
 
+from allmende.engine.claimant import Claimant
 from allmende.engine.curve import groups
 from allmende.engine.draft import Draft
 from allmende.engine.gang import Gang
@@ -17,7 +18,7 @@ from allmende.engine.room import RUN, slots
 from allmende.engine.search import Answer, Search
 from allmende.engine.sets import FEW, Sets, candidates
 from allmende.engine.shape import Shape
-from allmende.engine.victim import Claimant, Victim
+from allmende.engine.victim import Victim
 from allmende.model.request import Ask
 from allmende.model.workload import Workload
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
+from allmende.engine.claimant import Claimant
 from allmende.engine.curve import Offer, cheapest, groups
 from allmende.engine.draft import Draft
 from allmende.engine.mask import bits
 from allmende.engine.room import Room, slots
-from allmende.engine.victim import FREE, Claimant, Price, Victim
+from allmende.engine.victim import FREE, Price, Victim
 from allmende.model.request import Ask
 
 LEFT_OUT = 200  # sets of victims left out that are tried on one node before the search there gives up

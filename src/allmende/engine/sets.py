@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
+from allmende.engine.claimant import Claimant
 from allmende.engine.curve import groups
 from allmende.engine.draft import Draft
 from allmende.engine.mask import bits
@@ -15,7 +16,7 @@ from allmende.engine.place import Site
 from allmende.engine.room import HELD
 from allmende.engine.search import Answer, Search, cheapest_devices
 from allmende.engine.shape import Shape
-from allmende.engine.victim import FREE, Claimant, Price, Victim, price
+from allmende.engine.victim import FREE, Price, Victim, price
 from allmende.model.units import GPU
 from allmende.model.workload import Workload
 
