@@ -109,12 +109,15 @@ class Considerations:
         memo = (line.shape, ban, 0)
         if self.work.reservations or memo in self.work.nofit:
             return False
+        if self.work.fits.get(memo) == self.work.version:
+            return True  # nothing was taken since it fitted
         mark = self.work.draft.mark
         if self.work.place(line.shape, standing, ban, None) is None:
             self.work.nofit.add(memo)
             self._note_unfit(line.shape, ban)
             return False
         self.work.draft.back(mark)
+        self.work.fits[memo] = self.work.version
         return True
 
     def _note_unfit(self, shape: Shape, ban: int) -> None:

@@ -113,11 +113,26 @@ class Site:
     def _roles(self, usable: int, order: list[int]) -> list[Pod] | None:
         pods: list[Pod] = []
         for role in order:
+            short = self._short_at_a_glance(role, usable)
+            if short > 0:
+                self.missing = short
+                return None
             placed = self._role(role, self.shape.counts[role], usable, pods)
             if placed < self.shape.counts[role]:
                 self.missing = self.shape.counts[role] - placed
                 return None
         return pods
+
+    def _short_at_a_glance(self, role: int, usable: int) -> int:
+        """Pods of a role that free GPUs alone tell to have no place; CPUs and memory may make them more."""
+        (ask, where), count = self.shape.roles[role], self.shape.counts[role]
+        if self.later or count < 2 or not ask.whole or ask.exclusive:
+            return 0
+        mask = self.masks.allowed(where, self.workload.project) & usable & ~self.masks.shared
+        by_free, places = self.masks.by_free, 0
+        for free in range(ask.whole, len(by_free)):
+            places += (by_free[free] & mask).bit_count() * (free // ask.whole)
+        return count - places
 
     def top_up(self, ban: int, pods: list[Pod], more: Callable[[], bool]) -> None:
         """Pods above the minimum, beside those placed already."""

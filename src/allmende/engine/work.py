@@ -60,6 +60,7 @@ class Pass:
         self.version = 0
         self.missing = 0
         self.unfit: set[Shape] = set()
+        self.fits: dict[tuple[Shape, int, int], int] = {}
         self.nofit: set[tuple[Shape, int, int]] = set()
         self.held_moved: dict[str, None] = {}
         self._released: set[str] = set()
