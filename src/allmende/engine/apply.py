@@ -122,6 +122,7 @@ def _submitted(state: State, entry: Submitted) -> None:
 def _cancelled(state: State, entry: Cancelled) -> None:
     if entry.workload in state.standings:
         life.end(state, entry.workload, entry.at, ok=False, cancelled=True, leave=True)
+        state.index.memory.forget_claims()
 
 
 def _resized(state: State, entry: Resized) -> None:
@@ -132,6 +133,8 @@ def _resized(state: State, entry: Resized) -> None:
     more = sum(wanted) > sum(standing.wanted)
     new = replace(life.want(standing, wanted), grow_since=entry.at if more else standing.grow_since)
     life.change(state, standing, new)
+    if entry.workload in state.holds:
+        state.index.touched[entry.workload] = None
 
 
 def _up(state: State, entry: Up) -> None:

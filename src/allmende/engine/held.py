@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from allmende.engine.place import Site
 from allmende.engine.room import RUN
 from allmende.engine.shape import Shape
@@ -33,6 +35,7 @@ class Held:
             self.work.busy.add(decision.workload)
             self.work.herd.spare(decision.workload)
             self.work.give_up_hold(decision.workload)
+        self.work.hunt.leaving = self.work.index.masks.leaving  # what upkeep frees is for whoever comes first
 
     def _close_node(self, name: str) -> None:
         """Nothing new goes there in this pass either."""
@@ -46,7 +49,7 @@ class Held:
             if pods is None or name in self.work.busy:
                 continue
             standing = self.work.state.standings[name]
-            if not all(self._still_there(pod) for pod in pods):
+            if not self._still_wanted(standing, pods) or not all(self._still_there(pod) for pod in pods):
                 self.work.give_up_hold(name)
                 self.work.held_moved[name] = None
             elif name not in self.work.index.leaving_of and self._all_ready(standing, pods):
@@ -57,6 +60,11 @@ class Held:
                     self.work.draft.take(RUN, pod, standing.workload)
                 self._top_up(branch, standing, shape, fresh)
                 self.work.began(branch, standing.workload, shape, fresh)
+
+    def _still_wanted(self, standing: Standing, pods: tuple[Pod, ...]) -> bool:
+        """Whether the workload was not made smaller than what is held for it."""
+        count = Counter(pod.role for pod in (*standing.pods, *pods))
+        return all(count[role] <= wanted for role, wanted in enumerate(standing.wanted))
 
     def _still_there(self, pod: Pod) -> bool:
         """Whether the node of a held place takes pods and its devices are sound."""

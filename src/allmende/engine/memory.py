@@ -38,6 +38,10 @@ class Memory:
         self._hopeless: dict[Claim, tuple[int, int, object]] = {}
         self._hopeless_new: dict[Claim, tuple[int, int, object]] = {}
 
+    def forget_claims(self) -> None:
+        """Somebody leaves whom no claim could ask: any claim may have an answer now."""
+        self._hopeless, self._hopeless_new = {}, {}
+
     def await_decisions(self, count: int) -> None:
         """A pass is over; what it learnt holds once so many decisions have been applied."""
         self._waits_for = count
