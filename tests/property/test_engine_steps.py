@@ -37,6 +37,8 @@ from tests.property.test_engine import SEEDS
 from tests.reference.world import World
 
 STEPS = 40
+ONCE_WRONG = (65, 959, 1211, 1836)
+"""Days that once broke a law, kept for good."""
 
 
 class Day:
@@ -194,7 +196,7 @@ def live(sample: Sample, world: World) -> Iterator[int]:
         yield now
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", sorted({*SEEDS, *ONCE_WRONG}))
 def test_laws_hold_and_the_log_replays(seed: int) -> None:
     """Gangs whole, nothing given twice, places legal, caps kept, guarantees spared, reasons given, Index as rebuilt;
     and at every moment the entries so far, folded anew, give the same facts and the same decisions."""

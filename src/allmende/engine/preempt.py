@@ -28,7 +28,7 @@ PASSES = 10  # a pass may spend so many times the steps of one search; after tha
 class Hunt:
     """All victim searches of one pass, sharing what they learn. `looked_at`: nodes that could change the last answer.
 
-    `leaving`: nodes that somebody was leaving before the first claim. Room that is freed for a claim is for its claimant.
+    `leaving`: nodes that somebody was leaving before the first claim. Room freed for a claim is its own.
     `given_up`: searches that ended without an answer because their steps were spent.
     """
 
