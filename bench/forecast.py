@@ -56,7 +56,8 @@ from allmende.model.span import DAY, HOUR
 from allmende.model.standing import Phase, Standing
 from allmende.model.tenancy import Project
 from allmende.model.units import GPU
-from allmende.sim.replay import PER_NODE, cluster, faster, guarantees, workload_of
+from allmende.sim.philly import PER_NODE, cluster, faster, guarantees
+from allmende.sim.replay import workload_of
 from allmende.sim.traces.philly import read_jobs
 from allmende.sim.traces.table import Job
 from allmende.sim.world import Entry, Observer, World

@@ -21,7 +21,9 @@ from allmende.model.request import Ask, Where
 from allmende.model.standing import Phase, Standing
 from allmende.model.units import GPU, SECOND
 from allmende.model.workload import Role
-from allmende.sim import replay as sim
+from allmende.sim import openb as packing
+from allmende.sim import philly as queueing
+from allmende.sim import replay as replaying
 from allmende.sim.traces import openb as openb_trace
 from allmende.sim.traces import philly as philly_trace
 from allmende.sim.traces.table import Job
@@ -39,7 +41,7 @@ def _pod(name: str, ask: Ask, *models: str) -> Job:
 
 
 def _job(name: str, project: str, submit: int, seconds: int, gpus: int) -> Job:
-    return Job(name, project, "", submit * SECOND, seconds * SECOND, philly_trace.roles(gpus, sim.PER_NODE))
+    return Job(name, project, "", submit * SECOND, seconds * SECOND, philly_trace.roles(gpus, queueing.PER_NODE))
 
 
 def test_openb_counts_what_failed_and_why() -> None:
@@ -56,7 +58,7 @@ def test_openb_counts_what_failed_and_why() -> None:
         _pod("p6", Ask(whole=4)),  # no node has four
         _pod("p7", Ask(share=GPU // 2), "G2"),  # nobody has a G2
     ]
-    found = sim.openb(nodes, jobs, quiet)
+    found = packing.openb(nodes, jobs, quiet)
     assert found.unbalanced == []
     assert (found.capacity, found.allocated) == (4 * GPU, 3 * GPU + GPU // 4)
     assert (found.free_whole, found.free_partial, found.partial) == (0, GPU * 3 // 4, 1)
@@ -66,7 +68,7 @@ def test_openb_counts_what_failed_and_why() -> None:
         ("1 GPU", 2, 1),
         ("2 GPUs", 1, 0),
         ("4 GPUs", 1, 1),
-        (sim.CONSTRAINED, 4, 2),
+        (packing.CONSTRAINED, 4, 2),
     ]
     assert [size.failed_units for size in found.sizes] == [0, GPU // 2, GPU, 0, 4 * GPU, GPU + GPU // 2]
     assert "gpu_never" in found.sizes[4].failed
@@ -74,7 +76,7 @@ def test_openb_counts_what_failed_and_why() -> None:
 
 def test_philly_waits_and_ends_as_by_hand() -> None:
     jobs = [_job("j1", "vc", 0, 100, 8), _job("j2", "vc", 10, 50, 8), _job("j3", "vc", 20, 60, 12)]
-    found = sim.philly(jobs, 16, quiet)
+    found = queueing.philly(jobs, 16, quiet)
     # j1 and j2 start at once; j3 needs both nodes (8 + 4) and starts when j1 ends.
     assert found.waits == [0, 0, 80 * SECOND]
     assert found.completions == [50 * SECOND, 100 * SECOND, 140 * SECOND]
@@ -93,7 +95,7 @@ def test_philly_reclaims_a_guarantee_and_counts_what_is_lost() -> None:
         _job("a2", "a", 0, 1000, 8),
         _job("b1", "b", 10, 2000, 8),
     ]
-    found = sim.philly(jobs, 16, quiet)
+    found = queueing.philly(jobs, 16, quiet)
     a, b = found.projects
     assert (a.guarantee, b.guarantee) == (8 * GPU, 8 * GPU)
     assert (a.evictions, b.evictions) == (1, 0)
@@ -104,47 +106,47 @@ def test_philly_reclaims_a_guarantee_and_counts_what_is_lost() -> None:
 
 
 def test_philly_says_what_can_never_start() -> None:
-    found = sim.philly([_job("big", "vc", 0, 10, 24), _job("ok", "vc", 1, 10, 1)], 16, quiet)
+    found = queueing.philly([_job("big", "vc", 0, 10, 24), _job("ok", "vc", 1, 10, 1)], 16, quiet)
     assert sum(found.never.values()) == 1
     assert len(found.completions) == 1
 
 
 def test_speed_makes_submits_dense_and_nothing_else() -> None:
-    (job,) = sim.faster([_job("j", "vc", 70, 100, 1)], 7)
+    (job,) = queueing.faster([_job("j", "vc", 70, 100, 1)], 7)
     assert (job.submit, job.duration) == (10 * SECOND, 100 * SECOND)
-    (job,) = sim.faster([_job("j", "vc", 27, 100, 1)], 2.7)
+    (job,) = queueing.faster([_job("j", "vc", 27, 100, 1)], 2.7)
     assert job.submit == 10 * SECOND
     for speed in (0, -1, float("nan"), float("inf")):
         with pytest.raises(Mistake, match="is no speed"):
-            sim.faster([], speed)
+            queueing.faster([], speed)
 
 
 def test_guarantees_are_whole_and_add_up() -> None:
-    found = sim.guarantees({"a": 700, "b": 299, "c": 1, "d": 0}, 1024)
+    found = queueing.guarantees({"a": 700, "b": 299, "c": 1, "d": 0}, 1024)
     assert sum(found.values()) == 1024
     assert found == {"a": 703, "b": 301, "c": 10, "d": 10}
-    assert sum(sim.guarantees({"a": 0, "b": 0, "c": 0}, 8).values()) == 8
+    assert sum(queueing.guarantees({"a": 0, "b": 0, "c": 0}, 8).values()) == 8
 
 
 @pytest.mark.parametrize("gpus", [0, -8, 1023])
 def test_gpus_make_whole_nodes(gpus: int) -> None:
     with pytest.raises(Mistake, match="whole nodes"):
-        sim.cluster(gpus)
+        queueing.cluster(gpus)
 
 
 def test_unbalanced_books_are_said() -> None:
     state = State()
     state.nodes["n"] = Node("n", (Device(0),))
-    workload = sim.workload_of(_job("j", "vc", 0, 1, 2))
+    workload = replaying.workload_of(_job("j", "vc", 0, 1, 2))
     pod = Pod("j", 1, 0, 0, "n", (Slice(0, GPU), Slice(1, GPU // 2)))
     state.standings["j"] = Standing(workload, 0, (1,), 1, phase=Phase.RUNNING, attempt=1, started=0, pods=(pod,))
-    assert sim.unbalanced(state) == [
+    assert replaying.unbalanced(state) == [
         f"j holds {GPU * 3 // 2} units and asks for {2 * GPU}",
         f"{GPU // 2} units are taken of GPU 1 of n",
     ]
     whole = msgspec.structs.replace(pod, slices=(Slice(0, GPU), Slice(0, GPU)))
     state.standings["j"] = Standing(workload, 0, (1,), 1, phase=Phase.RUNNING, attempt=1, started=0, pods=(whole,))
-    assert sim.unbalanced(state) == [f"{2 * GPU} units are taken of GPU 0 of n"]
+    assert replaying.unbalanced(state) == [f"{2 * GPU} units are taken of GPU 0 of n"]
 
 
 def _left(nodes: Sequence[Node], state: State) -> dict[str, tuple[list[int], int, int]]:
@@ -165,8 +167,8 @@ def test_a_cut_of_openb() -> None:
     nodes, _ = openb_trace.read_nodes(str(SHARED / "openb"))
     jobs, _ = openb_trace.read_pods(str(SHARED / "openb"), "gpuspec33")
     nodes, jobs = nodes[::30], jobs[:450]
-    found = sim.openb(nodes, jobs, quiet)
-    every = [size for size in found.sizes if size.name != sim.CONSTRAINED]
+    found = packing.openb(nodes, jobs, quiet)
+    every = [size for size in found.sizes if size.name != packing.CONSTRAINED]
     assert found.unbalanced == []
     assert sum(size.arrived for size in every) == 450
     assert found.allocated + found.free_whole + found.free_partial == found.capacity
@@ -180,7 +182,7 @@ def test_who_fails_in_openb_fits_nowhere() -> None:
     nodes, _ = openb_trace.read_nodes(str(SHARED / "openb"))
     jobs, _ = openb_trace.read_pods(str(SHARED / "openb"), "gpuspec33")
     nodes, jobs = nodes[::30], jobs[:450]
-    state = sim.run([NodeSet(0, node) for node in nodes], jobs, sim.Watch(jobs, quiet))
+    state = replaying.run([NodeSet(0, node) for node in nodes], jobs, replaying.Watch(jobs, quiet))
     left = _left(nodes, state)
     failed = [job for job in jobs if not state.standings[job.id].pods]
     assert failed
@@ -195,9 +197,9 @@ def test_who_fails_in_openb_fits_nowhere() -> None:
 
 @real
 def test_a_cut_of_philly() -> None:
-    jobs = sim.faster(philly_trace.read_jobs(str(SHARED / "philly"))[0][:600], 7)
+    jobs = queueing.faster(philly_trace.read_jobs(str(SHARED / "philly"))[0][:600], 7)
     small = [job for job in jobs if job.units <= 64 * GPU]
-    found = sim.philly(small, 64, quiet)
+    found = queueing.philly(small, 64, quiet)
     assert found.unbalanced == []
     assert (len(found.waits), len(found.completions), found.never) == (len(small), len(small), {})
     assert found.everything.total == found.everything.asked + found.everything.lost

@@ -16,7 +16,9 @@ from rich.table import Table
 from allmende.model.mistake import Mistake, MistakeCode
 from allmende.model.span import HOUR, show_span
 from allmende.model.units import GPU, show_gpus
-from allmende.sim import replay as sim
+from allmende.sim import openb as packing
+from allmende.sim import philly as queueing
+from allmende.sim import replay as replaying
 from allmende.sim.traces import openb as openb_trace
 from allmende.sim.traces import philly as philly_trace
 from allmende.sim.traces.table import Tally
@@ -49,7 +51,7 @@ def replay(kind: str, folder: str, *, list_name: str, speed: float, gpus: int, o
 
 
 @contextmanager
-def progress(title: str) -> Iterator[sim.Tick]:
+def progress(title: str) -> Iterator[replaying.Tick]:
     """Something to tell how far it is: a bar on a terminal, else a line every STEP per cent, both on stderr."""
     if sys.stderr.isatty():
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -77,9 +79,9 @@ def _openb(console: Console, folder: str, list_name: str) -> int:
     jobs, of_pods = openb_trace.read_pods(folder, list_name)
     _tallies(console, of_nodes, of_pods)
     with progress(f"openb {list_name}") as tick:
-        found = sim.openb(nodes, jobs, tick)
+        found = packing.openb(nodes, jobs, tick)
     arrived = sum(job.units for job in jobs)
-    failed = sum(sum(size.failed.values()) for size in found.sizes if size.name != sim.CONSTRAINED)
+    failed = sum(sum(size.failed.values()) for size in found.sizes if size.name != packing.CONSTRAINED)
     title = f"openb, list {list_name}: {len(nodes):,} nodes, {show_gpus(found.capacity)} GPUs, {len(jobs):,} pods"
     table = Table("", "GPUs", "of the cluster", title=title, title_justify="left")
     for name, units in (
@@ -96,7 +98,7 @@ def _openb(console: Console, folder: str, list_name: str) -> int:
     return _effort(console, found.effort, found.unbalanced)
 
 
-def _failures(sizes: Sequence[sim.Size]) -> Table:
+def _failures(sizes: Sequence[packing.Size]) -> Table:
     """Where the failed pods came from: their sizes, and the reason each waits for."""
     codes = sorted({code for size in sizes for code in size.failed})
     title = "where the failures came from: pods by size, and by what the engine says stands in their way"
@@ -114,12 +116,12 @@ def _failures(sizes: Sequence[sim.Size]) -> Table:
 
 def _philly(console: Console, folder: str, speed: float, gpus: int) -> int:
     _check(speed, gpus)  # before a long reading
-    jobs, tally = philly_trace.read_jobs(folder, sim.PER_NODE)
-    jobs = sim.faster(jobs, speed)
+    jobs, tally = philly_trace.read_jobs(folder, queueing.PER_NODE)
+    jobs = queueing.faster(jobs, speed)
     _tallies(console, tally)
     with progress(f"philly x{speed:g}") as tick:
-        found = sim.philly(jobs, gpus, tick)
-    title = f"philly x{speed:g}: {gpus // sim.PER_NODE:,} nodes of {sim.PER_NODE} GPUs, {len(jobs):,} jobs"
+        found = queueing.philly(jobs, gpus, tick)
+    title = f"philly x{speed:g}: {gpus // queueing.PER_NODE:,} nodes of {queueing.PER_NODE} GPUs, {len(jobs):,} jobs"
     _figures(console, title, found)
     console.print(_projects(found))
     return _effort(console, found.effort, found.unbalanced)
@@ -129,14 +131,14 @@ def _check(speed: float, gpus: int) -> None:
     """Raises Mistake for a speed or a number of GPUs that is none, or that nobody can mean."""
     if gpus > MOST_GPUS:
         raise Mistake(MistakeCode.ABSURD, gpus, "--gpus", f"write at most {MOST_GPUS}", "is absurdly large")
-    sim.cluster(gpus)
-    sim.faster((), speed)
+    queueing.cluster(gpus)
+    queueing.faster((), speed)
     if not SLOWEST <= speed <= FASTEST:
         do = f"write a number from {SLOWEST} to {FASTEST:.0f}, such as 7"
         raise Mistake(MistakeCode.ABSURD, speed, "--speed", do, "is absurdly slow or fast")
 
 
-def _figures(console: Console, title: str, found: sim.Queueing) -> None:
+def _figures(console: Console, title: str, found: queueing.Queueing) -> None:
     every = found.everything
     table = Table("", "mean", "median", "p90", "p99", "longest", title=title, title_justify="left")
     for name, times in (("wait until the first start", found.waits), ("submit to end", found.completions)):
@@ -160,7 +162,7 @@ def _figures(console: Console, title: str, found: sim.Queueing) -> None:
         console.print(f"still waiting at the end: {sum(found.never.values()):,} jobs ({_counts(found.never)})")
 
 
-def _projects(found: sim.Queueing) -> Table:
+def _projects(found: queueing.Queueing) -> Table:
     """What each project held while something of it waited, beside its guarantee."""
     heads = ("project", "jobs", "guarantee", "GPU-h asked", "GPU-h held", "backlog", "GPUs held then", "of guarantee")
     title = "projects: GPUs held on average while anything of the project waited, against its guarantee"
@@ -221,7 +223,7 @@ def _right(table: Table) -> None:
         column.justify = "right"
 
 
-def _effort(console: Console, effort: sim.Effort, unbalanced: Sequence[str]) -> int:
+def _effort(console: Console, effort: replaying.Effort, unbalanced: Sequence[str]) -> int:
     rate = int(effort.entries / effort.seconds) if effort.seconds else 0
     console.print(
         f"engine: {effort.passes:,} passes, {effort.entries:,} events and decisions "

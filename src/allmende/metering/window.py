@@ -176,8 +176,3 @@ def _midnight(day: date, zone: tzinfo) -> int:
 
 def _micros(at: datetime) -> int:
     return (at - _EPOCH) // timedelta(microseconds=1)
-
-
-def seconds_of(row: Row) -> Fraction:
-    """Seconds a row covers."""
-    return Fraction(row.end - row.start, SECOND)
