@@ -112,9 +112,8 @@ def warm(made: Crowd, events: int, shapes: int, distinct: bool = False) -> Timin
         decided = plan(made.state, made.now)
         taken.append((time.process_time() - begin) * 1000)
         made.follow(decided)
-        while any(
-            isinstance(d, Evict) for d in decided.decisions
-        ):  # the claimants start: passes of their own, timed too
+        # The claimants start in passes of their own, which are timed too.
+        while any(isinstance(d, Evict) for d in decided.decisions):
             begin = time.process_time()
             decided = plan(made.state, made.now)
             taken.append((time.process_time() - begin) * 1000)

@@ -117,10 +117,8 @@ class Hunt:
                 for pod in victim.pods
                 if pod.node == room.node.name
             ]
-            for (
-                pod,
-                its,
-            ) in going:  # off the node alone: what their projects use stays, and with it what others may give
+            # Off the node alone: what their projects use stays, and with it what others may give.
+            for pod, its in going:
                 index.put(room, RUN, pod, its, -1)
             found += slots(room, ask, pods - found, later=True)
             for pod, its in going:
