@@ -7,21 +7,19 @@ from collections.abc import Callable, Iterator
 import yaml
 
 from allmende.metering.window import moment
+from allmende.model.event import Checkpointed, LevelsSet, NodeGone
 from allmende.model.mistake import MistakeCode
 from allmende.scene import settings, works
 from allmende.scene.cell import Cell, scalar
 from allmende.scene.draft import Draft
 from allmende.scene.value import (
     Cancel,
-    Checkpoint,
     End,
     EndPods,
     FailAtBind,
-    LoseNode,
     Report,
     Resize,
     Restart,
-    SetLevels,
     SetNode,
     SetProject,
     Step,
@@ -121,7 +119,7 @@ def _node(at: int, cell: Cell, draft: Draft) -> Iterator[Step]:
     if "state" in given and given["state"].text() == GONE:
         given["name"].choice(draft.nodes)
         del draft.nodes[name]
-        yield LoseNode(at, name)
+        yield NodeGone(at, name)
         return
     draft.nodes[name] = settings.merged(draft.nodes.get(name, {}), given)
     reopen = "state" in given or "closed" in given
@@ -137,7 +135,7 @@ def _project(at: int, cell: Cell, draft: Draft) -> Iterator[Step]:
 
 def _levels(at: int, cell: Cell, draft: Draft) -> Iterator[Step]:
     draft.levels = tuple(item.text() for item in cell.items())
-    yield SetLevels(at, draft.levels)
+    yield LevelsSet(at, draft.levels)
 
 
 def _resize(at: int, cell: Cell, draft: Draft) -> Iterator[Step]:
@@ -167,7 +165,7 @@ def _fail_at_bind(at: int, cell: Cell, draft: Draft) -> Iterator[Step]:
 def _checkpoint(at: int, cell: Cell, draft: Draft) -> Iterator[Step]:
     given = cell.mapping(("name", "made"), ("name",))
     made = draft.origin + given["made"].moment() if "made" in given else at
-    yield Checkpoint(at, _known(given["name"], draft), made)
+    yield Checkpointed(at, _known(given["name"], draft), made)
 
 
 def _restart(at: int, cell: Cell, draft: Draft) -> Iterator[Step]:

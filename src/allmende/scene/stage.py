@@ -36,17 +36,14 @@ from allmende.scene import view
 from allmende.scene.record import Record
 from allmende.scene.value import (
     Cancel,
-    Checkpoint,
     End,
     EndPods,
     FailAtBind,
-    LoseNode,
     Report,
     Resize,
     Restart,
     Running,
     Scene,
-    SetLevels,
     SetNode,
     SetProject,
     Step,
@@ -149,12 +146,10 @@ def _act(step: Step, record: Record) -> Event | Act:
             return _cancel(step)
         case SetNode():
             return lambda world: _set_node(step, world)
-        case LoseNode():
-            return NodeGone(step.at, step.node)
+        case NodeGone() | LevelsSet() | Checkpointed():
+            return step
         case SetProject():
             return lambda world: _set_project(step, world, record)
-        case SetLevels():
-            return LevelsSet(step.at, step.levels)
         case Resize():
             return lambda world: _resize(step, world)
         case EndPods():
@@ -163,8 +158,6 @@ def _act(step: Step, record: Record) -> Event | Act:
             return lambda world: _report(step, world)
         case FailAtBind():
             return lambda world: _fail_at_bind(step, world)
-        case Checkpoint():
-            return Checkpointed(step.at, step.workload, step.made)
         case Restart():
             return lambda world: _restart(step, world)
     assert_never(step)

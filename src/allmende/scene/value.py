@@ -7,6 +7,7 @@ from fractions import Fraction
 from msgspec import Struct
 
 from allmende.model.cluster import Node
+from allmende.model.event import Checkpointed, LevelsSet, NodeGone
 from allmende.model.policy import Policy
 from allmende.model.tenancy import Project
 from allmende.model.workload import Workload
@@ -59,25 +60,11 @@ class SetNode(Struct, frozen=True, tag=True):
     drained: bool = False
 
 
-class LoseNode(Struct, frozen=True, tag=True):
-    """A node is gone."""
-
-    at: int
-    node: str
-
-
 class SetProject(Struct, frozen=True, tag=True):
     """A project is created or changed."""
 
     at: int
     project: Project
-
-
-class SetLevels(Struct, frozen=True, tag=True):
-    """The topology's levels are named anew."""
-
-    at: int
-    levels: tuple[str, ...]
 
 
 class Resize(Struct, frozen=True, tag=True):
@@ -115,14 +102,6 @@ class FailAtBind(Struct, frozen=True, tag=True):
     node: str
 
 
-class Checkpoint(Struct, frozen=True, tag=True):
-    """A complete checkpoint exists, made at `made`."""
-
-    at: int
-    workload: str
-    made: int
-
-
 class Restart(Struct, frozen=True, tag=True):
     """The scheduler loses its memory and rebuilds it from its log; `listed`: the order of the store's list."""
 
@@ -135,14 +114,14 @@ Step = (
     | End
     | Cancel
     | SetNode
-    | LoseNode
+    | NodeGone
     | SetProject
-    | SetLevels
+    | LevelsSet
     | Resize
     | EndPods
     | Report
     | FailAtBind
-    | Checkpoint
+    | Checkpointed
     | Restart
 )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from allmende.model.event import NodeGone
 from allmende.scene.moment import Moment
-from allmende.scene.value import LoseNode, Scene, SetNode, SetProject
+from allmende.scene.value import Scene, SetNode, SetProject
 
 _SOME = re.compile(
     r"(?:an?|any|some|one|another|a second) (?:(?P<again>recreated|re-created|copied|new) )?"
@@ -48,7 +49,7 @@ class Names:
         self.workloads = set(scene.workloads)
         self.nodes = {node.name for node in scene.nodes}
         self.nodes |= {step.node.name for step in scene.steps if isinstance(step, SetNode)}
-        self.nodes |= {step.node for step in scene.steps if isinstance(step, LoseNode)}
+        self.nodes |= {step.node for step in scene.steps if isinstance(step, NodeGone)}
         self.projects = {project.name for project in scene.projects}
         self.projects |= {step.project.name for step in scene.steps if isinstance(step, SetProject)}
         self.projects |= {workload.project for workload in scene.workloads.values()}
